@@ -1,0 +1,15 @@
+/**
+ * Where a Chromium may be, the most wanted first.
+ * @returns {string[]}
+ */
+export function chromiumPaths() {
+  const { CHROMIUM } = process.env
+  if (CHROMIUM) return [CHROMIUM]
+  return [
+    '/usr/bin/chromium',
+    '/usr/bin/chromium-browser',
+    '/usr/bin/google-chrome',
+    '/Applications/Chromium.app/Contents/MacOS/Chromium',
+    '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  ]
+}

@@ -1,0 +1,160 @@
+import { type Topic, topics } from '#schemas/events/catalogue.ts'
+import { DeadLetterHeaders, DeadLetterMarkHeaders } from '#schemas/events/dead-letter.ts'
+import type { EventType } from '#schemas/events/event-type.ts'
+import { headersOf } from '#schemas/events/headers.ts'
+import { delivery, retentionOf, summaries } from './event-facts.ts'
+import { forReaders, holdsPersonalData, personalSchema, placedEvents, versionedName } from './event-schemas.ts'
+import { byName, extractNamed, isObject, type Json, type JsonObject, jsonOf } from './named-schemas.ts'
+import { sampleOf } from './samples.ts'
+
+/** The version of the events as a whole; each event carries its own beside it. */
+const eventsVersion = '1.0.0'
+const bindingVersion = '0.5.0'
+const personal = 'x-personal-data'
+
+const refer = (name: string): string => `#/components/schemas/${name}`
+
+/** Says of each member whether it is about a person: those of a contact are, and what holds contacts. */
+function markMembers(schema: JsonObject, aboutPerson: boolean): JsonObject {
+  const { properties } = schema
+  if (!isObject(properties)) return schema
+  const marked = Object.entries(properties).map(([name, member]): [string, Json] => {
+    const is = aboutPerson || JSON.stringify(member).includes(`"${refer(personalSchema)}"`)
+    return [name, isObject(member) ? { ...member, [personal]: is } : member]
+  })
+  return { ...schema, properties: Object.fromEntries(marked) }
+}
+
+function message(event: EventType, schemas: Map<string, JsonObject>): JsonObject {
+  const { headers, value } = sampleOf(event)
+  return {
+    name: event.type,
+    title: `${event.type}, version ${event.version}`,
+    summary: summaries[event.type] ?? '',
+    contentType: 'application/json',
+    headers: markMembers(forReaders(extractNamed(headersOf(event), refer, schemas)), false),
+    payload: extractNamed(event.data, refer, schemas),
+    examples: [{ name: `${event.type} as it stands in the log`, headers, payload: JSON.parse(value) }],
+    bindings: { kafka: { key: { type: 'string', format: 'uuid', description: 'The job_id.' }, bindingVersion } },
+    'x-event-version': event.version,
+    'x-dataschema': event.dataschema,
+    [personal]: holdsPersonalData(event),
+  }
+}
+
+const bytes = { description: 'The record as it was read, byte for byte; absent on a mark.' }
+
+/** Records of the dead letters are not events of ours: they are what could not be read, and marks that close them. */
+const deadLetterMessages: JsonObject = {
+  DeadLetter: {
+    name: 'DeadLetter',
+    title: 'A record that could not be read',
+    summary: 'Key, value and headers byte for byte, and beside them where the record stood and why it is here.',
+    contentType: 'application/octet-stream',
+    headers: markMembers(jsonOf(DeadLetterHeaders), false),
+    payload: bytes,
+    [personal]: true,
+  },
+  DeadLetterMark: {
+    name: 'DeadLetterMark',
+    title: 'What was done about a dead letter',
+    summary: 'A record without key and value: the dead letter of this id is over.',
+    contentType: 'application/octet-stream',
+    headers: markMembers(jsonOf(DeadLetterMarkHeaders), false),
+    payload: bytes,
+    [personal]: false,
+  },
+}
+
+const messageNames = (alias: string, topic: Topic): readonly (readonly [string, string])[] =>
+  alias === 'deadLetters'
+    ? Object.keys(deadLetterMessages).map((name) => [name, name])
+    : topic.events.map((event: EventType) => [event.type, versionedName(event)])
+
+function channel(alias: string, topic: Topic): JsonObject {
+  const { 'retention.ms': ms, 'retention.bytes': bytes, 'max.message.bytes': max } = topic.config
+  return {
+    address: topic.name,
+    title: topic.name,
+    description: topic.description,
+    messages: Object.fromEntries(
+      messageNames(alias, topic).map(([name, component]) => [name, { $ref: `#/components/messages/${component}` }]),
+    ),
+    bindings: {
+      kafka: {
+        topic: topic.name,
+        partitions: topic.partitions,
+        topicConfiguration: {
+          'cleanup.policy': [topic.config['cleanup.policy']],
+          'retention.ms': Number(ms),
+          'retention.bytes': Number(bytes),
+          'max.message.bytes': Number(max),
+          'message.timestamp.type': topic.config['message.timestamp.type'],
+        },
+        bindingVersion,
+      },
+    },
+    'x-access': topic.access,
+    [personal]: alias === 'deadLetters' || topic.events.some(holdsPersonalData),
+    'x-key': topic.key,
+    'x-compression': topic.compression,
+    'x-retention': retentionOf(topic),
+    'x-delivery': { ...delivery },
+  }
+}
+
+/** How a reader proves who it is: whichever the cluster asks for. */
+const securitySchemes: JsonObject = {
+  plain: { type: 'plain' },
+  scram256: { type: 'scramSha256' },
+  scram512: { type: 'scramSha512' },
+  certificate: { type: 'X509' },
+}
+
+/** The document of the event interface: AsyncAPI 3.0, derived from the catalogue. */
+export function asyncapiDocument(): JsonObject {
+  const schemas = new Map<string, JsonObject>()
+  const messages = placedEvents().map(({ event }): [string, JsonObject] => [
+    versionedName(event),
+    message(event, schemas),
+  ])
+  const all: readonly (readonly [string, Topic])[] = Object.entries(topics)
+  const marked = [...schemas].map(([name, schema]): [string, JsonObject] => [
+    name,
+    markMembers(forReaders(schema), name === personalSchema),
+  ])
+  return {
+    asyncapi: '3.0.0',
+    info: {
+      title: 'Contact import events',
+      version: eventsVersion,
+      description:
+        'What happened to every import, as CloudEvents 1.0 in binary mode on Kafka: the context attributes are headers, ' +
+        'the value is the data as JSON. The same fact has the same `ce_id` however often it was appended, so a reader ' +
+        'that remembers ids is not misled by a repeat. A version of an event only grows by optional members: readers ' +
+        'ignore those they do not know.',
+    },
+    defaultContentType: 'application/json',
+    servers: {
+      kafka: {
+        host: '{brokers}',
+        protocol: 'kafka-secure',
+        description: 'The Kafka cluster of the installation. What a reader has to be allowed is in `kafka-acls.md`.',
+        variables: { brokers: { description: 'Ask whoever runs the service.' } },
+        security: Object.keys(securitySchemes).map((name) => ({ $ref: `#/components/securitySchemes/${name}` })),
+      },
+    },
+    channels: Object.fromEntries(all.map(([alias, topic]) => [alias, channel(alias, topic)])),
+    operations: Object.fromEntries(
+      all.map(([alias, topic]) => [
+        `append-${alias}`,
+        { action: 'send', channel: { $ref: `#/channels/${alias}` }, summary: `The service appends to ${topic.name}.` },
+      ]),
+    ),
+    components: {
+      securitySchemes,
+      messages: { ...Object.fromEntries(messages), ...deadLetterMessages },
+      schemas: byName(new Map(marked)),
+    },
+  }
+}

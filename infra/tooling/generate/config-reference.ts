@@ -1,0 +1,49 @@
+import { Type } from '@sinclair/typebox'
+import { variables } from '#shared/config/variables.ts'
+import { table } from './markdown.ts'
+import { isObject, type Json, type JsonObject, jsonOf } from './named-schemas.ts'
+
+const code = (text: Json | undefined): string => `\`${String(text)}\``
+
+/** What the variable may be, in words: its own sentence where it has one, else from the keywords of its schema. */
+function allowed(schema: JsonObject): string {
+  if (typeof schema.expects === 'string') return schema.expects
+  if (Array.isArray(schema.anyOf)) {
+    return schema.anyOf.map((choice) => code(isObject(choice) ? choice.const : choice)).join(', ')
+  }
+  const kind = schema.type === 'integer' ? 'whole number' : String(schema.type)
+  const lower =
+    schema.minimum ?? (schema.exclusiveMinimum === undefined ? undefined : `above ${schema.exclusiveMinimum}`)
+  return [kind, lower === undefined ? '' : `from ${lower}`, schema.maximum === undefined ? '' : `to ${schema.maximum}`]
+    .filter((part) => part !== '')
+    .join(' ')
+    .replace('from above', 'above')
+}
+
+function defaultOf(schema: JsonObject, required: boolean): string {
+  if (schema.default === '') return 'empty'
+  if (schema.default !== undefined) return code(schema.default)
+  return required ? 'none; must be set' : 'none; may be absent'
+}
+
+/** Every environment variable: what it does, its unit, its default and what it may be. */
+export function configReference(): string {
+  const { properties, required } = jsonOf(Type.Object(variables))
+  const mustBeSet = Array.isArray(required) ? required : []
+  const rows = Object.entries(isObject(properties) ? properties : {}).map(([name, schema]) => {
+    if (!isObject(schema)) throw new Error(`${name} has no schema.`)
+    return [
+      code(name),
+      `${schema.description}${schema.confidential === true ? ' Confidential: never shown.' : ''}`,
+      typeof schema.unit === 'string' ? schema.unit : '',
+      defaultOf(schema, mustBeSet.includes(name)),
+      allowed(schema),
+    ]
+  })
+  return [
+    '# Configuration',
+    'Environment variables, read once when a process starts. Every fault is reported at once, before anything runs. ' +
+      'A service takes only those it needs; `npm start` sets what is not given.',
+    table(['variable', 'what it does', 'unit', 'default', 'may be'], rows),
+  ].join('\n\n')
+}

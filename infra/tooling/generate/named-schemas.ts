@@ -1,0 +1,45 @@
+import type { TSchema } from '@sinclair/typebox'
+
+export type Json = null | boolean | number | string | Json[] | { [member: string]: Json }
+export type JsonObject = { [member: string]: Json }
+
+export const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** A schema or example as plain JSON; TypeBox's own marks are symbols and fall away. */
+export const jsonOf = (value: object): JsonObject => JSON.parse(JSON.stringify(value))
+
+/**
+ * The schema with every schema inside it that has a name (`$id`) replaced by a reference.
+ * What was replaced is put into `found`, itself without inner names and without its `$id`.
+ *
+ * @param referTo writes the reference to a name, e.g. `#/components/schemas/Contact`
+ */
+export function extractNamed(
+  schema: TSchema,
+  referTo: (name: string) => string,
+  found: Map<string, JsonObject>,
+): JsonObject {
+  const visit = (value: Json): Json => {
+    if (Array.isArray(value)) return value.map(visit)
+    if (!isObject(value)) return value
+    const { $id, ...rest } = value
+    const members: JsonObject = Object.fromEntries(Object.entries(rest).map(([name, inner]) => [name, visit(inner)]))
+    if (typeof $id !== 'string') return members
+    found.set($id, members)
+    return { $ref: referTo($id) }
+  }
+  const visited = visit(jsonOf(schema))
+  return isObject(visited) ? visited : {}
+}
+
+/** The names in use by the schema, its own included. */
+export function namesIn(schema: TSchema): ReadonlySet<string> {
+  const found = new Map<string, JsonObject>()
+  extractNamed(schema, (name) => name, found)
+  return new Set(found.keys())
+}
+
+/** The entries in the order of their names, so that a document does not depend on the order of discovery. */
+export const byName = (schemas: ReadonlyMap<string, JsonObject>): JsonObject =>
+  Object.fromEntries([...schemas].toSorted(([a], [b]) => (a < b ? -1 : 1)))

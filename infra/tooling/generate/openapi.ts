@@ -1,0 +1,166 @@
+import swagger from '@fastify/swagger'
+import Fastify, { type FastifyInstance } from 'fastify'
+import { type ErrorCode, errorCodes, errorTable } from '#schemas/errors.ts'
+import { type Contract, contractList, everywhere, type Payload } from '#schemas/http/contracts.ts'
+import { Problem } from '#schemas/http/problem.ts'
+import { extractNamed, isObject, type JsonObject, jsonOf } from './named-schemas.ts'
+
+/** The version of the interface, not of the service: it grows when the interface does. */
+const interfaceVersion = '1.0.0'
+
+const retryAfter = { type: 'integer', minimum: 0, description: 'Seconds to wait before the request is repeated.' }
+const errorHeaders: Partial<Record<ErrorCode, JsonObject>> = {
+  unauthorized: { 'WWW-Authenticate': { type: 'string', description: '`Bearer`.' } },
+  request_in_progress: { 'Retry-After': retryAfter },
+  rate_limit_exceeded: { 'Retry-After': retryAfter },
+  service_unavailable: { 'Retry-After': retryAfter },
+}
+
+/** The body that this error is answered with, in English. */
+export function problemExample(code: ErrorCode): Problem {
+  const { status, en } = errorTable[code]
+  return {
+    type: `/docs/errors#${code}`,
+    title: en.title,
+    status,
+    error: code,
+    message: en.message,
+    correlation_id: '7c1f4e2a-93b8-4d06-8a57-2b9d0e6f1c34',
+    ...(code === 'idempotency_conflict' && { existing_created_at: '2026-01-31T09:30:00.000Z' }),
+    ...(code === 'validation_failed' && {
+      details: [{ pointer: '/3/phone', code: 'required', message: 'This member is required.' }],
+    }),
+  }
+}
+
+function errorResponses(codes: readonly ErrorCode[], schemas: Map<string, JsonObject>): Record<string, JsonObject> {
+  const byStatus = Map.groupBy(
+    errorCodes.filter((code) => codes.includes(code)),
+    (code) => errorTable[code].status,
+  )
+  return Object.fromEntries(
+    [...byStatus].map(([status, sameStatus]) => [
+      String(status),
+      {
+        description: sameStatus.map((code) => `\`${code}\`: ${errorTable[code].en.title}.`).join(' '),
+        headers: Object.assign({}, ...sameStatus.map((code) => errorHeaders[code] ?? {})),
+        content: {
+          'application/problem+json': {
+            schema: extractNamed(Problem, reference, schemas),
+            examples: Object.fromEntries(
+              sameStatus.map((code) => [code, { summary: errorTable[code].en.title, value: problemExample(code) }]),
+            ),
+          },
+        },
+      },
+    ]),
+  )
+}
+
+const reference = (name: string): string => `${name}#`
+
+/** What fastify's route schema says of a contract. Every name it uses is put into `schemas`. */
+function routeSchema(contract: Contract, schemas: Map<string, JsonObject>): JsonObject {
+  const content = ({ schema, examples }: Payload) => ({
+    'application/json': {
+      schema: extractNamed(schema, reference, schemas),
+      examples: jsonOf(examples),
+    },
+  })
+  const answers = Object.entries(contract.responses).map(([status, answer]) => [
+    status,
+    {
+      description: answer.description,
+      ...(answer.headers && {
+        headers: Object.fromEntries(Object.entries(answer.headers).map(([name, schema]) => [name, jsonOf(schema)])),
+      }),
+      content: content(answer),
+    },
+  ])
+  return {
+    operationId: contract.operationId,
+    summary: contract.summary,
+    description: contract.description,
+    tags: [contract.permission === null ? 'health' : 'import'],
+    ...(contract.permission !== null && { security: [{ apiKey: [] }], 'x-permission': contract.permission }),
+    ...(contract.params && { params: jsonOf(contract.params) }),
+    ...(contract.query && { querystring: jsonOf(contract.query) }),
+    ...(contract.headers && { headers: jsonOf(contract.headers) }),
+    ...(contract.body && { body: { content: content(contract.body) } }),
+    response: {
+      ...errorResponses([...contract.errors, ...everywhere], schemas),
+      ...Object.fromEntries(answers),
+      ...Object.fromEntries(
+        Object.entries(contract.bodiless ?? {}).map(([status, description]) => [status, { type: 'null', description }]),
+      ),
+    },
+  }
+}
+
+/** The document of the HTTP interface: OpenAPI 3.1, derived from the contracts alone. */
+export async function openapiDocument(): Promise<JsonObject> {
+  const schemas = new Map<string, JsonObject>()
+  const routes = contractList.map((contract) => ({ contract, schema: routeSchema(contract, schemas) }))
+  const app = await swaggerApp()
+  for (const [name, schema] of [...schemas].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    app.addSchema({ $id: name, ...schema })
+  }
+  for (const { contract, schema } of routes) {
+    app.route({ method: contract.method, url: contract.url, schema, handler: () => null })
+  }
+  await app.ready()
+  const document = jsonOf(app.swagger())
+  await app.close()
+  addRequestExamples(document)
+  return document
+}
+
+/** @fastify/swagger reads only the schema of a request body's content and leaves description and examples out. */
+function addRequestExamples(document: JsonObject): void {
+  for (const { method, url, body } of contractList) {
+    if (body === undefined) continue
+    const requestBody = memberAt(document, 'paths', url, method.toLowerCase(), 'requestBody')
+    requestBody.description = body.description
+    memberAt(requestBody, 'content', 'application/json').examples = jsonOf(body.examples)
+  }
+}
+
+function memberAt(start: JsonObject, ...path: readonly string[]): JsonObject {
+  return path.reduce((object, name) => {
+    const member = object[name]
+    if (!isObject(member)) throw new Error(`The document has no object at ${path.join(' → ')}.`)
+    return member
+  }, start)
+}
+
+/** A Fastify instance that only describes: it validates, serialises and listens to nothing. */
+async function swaggerApp(): Promise<FastifyInstance> {
+  const app = Fastify({ exposeHeadRoutes: false })
+  app.setValidatorCompiler(() => () => true)
+  app.setSerializerCompiler(() => (data) => JSON.stringify(data))
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.1',
+      info: {
+        title: 'Contact import service',
+        version: interfaceVersion,
+        description:
+          'Takes contacts over HTTP, normalizes their phone numbers and delivers the valid ones to the AI system. ' +
+          'Every error is one shape; its stable codes are listed in the [error reference](/docs/errors).',
+      },
+      tags: [
+        { name: 'import', description: 'Importing contacts and following their delivery.' },
+        { name: 'health', description: 'For whoever runs the service. No key is needed.' },
+      ],
+      components: {
+        securitySchemes: {
+          apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, issued by an administrator.' },
+        },
+      },
+    },
+    refResolver: {
+      buildLocalReference: (schema, _uri, _fragment, index) => String(schema.$id ?? `Unnamed${index}`),
+    },
+  })
+  return app
+}
