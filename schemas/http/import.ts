@@ -1,0 +1,86 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { Contact, ContactInput } from '../contact.ts'
+import { limits } from '../limits.ts'
+import { Count, Nullable, Timestamp, Uuid } from '../primitives.ts'
+
+/** One contact, or an array of them. */
+export const ImportBody = Type.Union([ContactInput, Type.Array(ContactInput, { minItems: 1 })], { $id: 'ImportBody' })
+
+export const ImportHeaders = Type.Object({
+  'idempotency-key': Type.String({
+    minLength: 1,
+    maxLength: limits.idempotencyKeyLength,
+    pattern: '^[\\x21-\\x7e]+$',
+    description: 'One per import, best a UUID v4; the same one whenever that import is repeated.',
+    examples: ['5f0c2d9e-8b1a-4c77-9e63-d4a1b0c3f258'],
+  }),
+  'x-correlation-id': Type.Optional(
+    Type.String({ ...Uuid, description: 'Any UUID; follows the import to the AI system. Generated when absent.' }),
+  ),
+  'x-debug': Type.Optional(
+    Type.String({
+      pattern: '^([tT][rR][uU][eE]|[fF][aA][lL][sS][eE])$',
+      description: '`true` makes it a dry run: everything is checked, nothing is stored or sent.',
+    }),
+  ),
+  'x-signature': Type.Optional(
+    Type.String({
+      description:
+        'Only for clients that sign: hex HMAC-SHA256 of X-Timestamp, a line feed and the body bytes as sent.',
+    }),
+  ),
+  'x-timestamp': Type.Optional(Type.String({ description: 'Only for clients that sign: RFC 3339, the present time.' })),
+})
+
+const totals = { total_contacts: Count, valid_contacts: Count, invalid_contacts: Count, chunks_count: Count }
+
+/** 202: the import is in the log. */
+export const ImportAcceptedResponse = Type.Object(
+  {
+    job_id: Uuid,
+    correlation_id: Uuid,
+    idempotency_status: Type.Literal('created'),
+    status: Type.Literal('pending'),
+    ...totals,
+    created_at: Timestamp,
+  },
+  { $id: 'ImportAcceptedResponse', additionalProperties: false },
+)
+export type ImportAcceptedResponse = Static<typeof ImportAcceptedResponse>
+
+export const ValidationResult = Type.Object(
+  {
+    original_phone: Type.String(),
+    normalized_phone: Nullable(Type.String()),
+    is_valid: Type.Boolean(),
+    error: Nullable(Type.Literal('Invalid phone number')),
+    tags: Type.Array(Type.String()),
+    additional_fields: Type.Record(Type.String(), Type.Unknown()),
+  },
+  { $id: 'ValidationResult', additionalProperties: false },
+)
+export type ValidationResult = Static<typeof ValidationResult>
+
+export const DryRunChunk = Type.Object(
+  { chunk_index: Count, size: Count, contacts: Type.Array(Contact) },
+  { $id: 'DryRunChunk', additionalProperties: false },
+)
+
+/** 200 of a dry run: what would have been sent; nothing was. */
+export const DryRunResponse = Type.Object(
+  {
+    correlation_id: Uuid,
+    ...totals,
+    validation_results: Type.Array(ValidationResult),
+    chunks: Type.Array(DryRunChunk),
+    message: Type.String(),
+  },
+  { $id: 'DryRunResponse', additionalProperties: false },
+)
+export type DryRunResponse = Static<typeof DryRunResponse>
+
+/** What a dry run tells a person, by language. */
+export const dryRunMessages = {
+  en: 'Dry run: everything was checked and planned, nothing was stored or sent.',
+  ru: 'Пробный запуск: всё проверено и распланировано, ничего не сохранено и не отправлено.',
+} as const
