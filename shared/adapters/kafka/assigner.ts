@@ -1,0 +1,59 @@
+import { AssignerProtocol, type GroupMember, type PartitionAssigner } from 'kafkajs'
+import { assignPartitions, type Member } from './assign-partitions.ts'
+
+export type AssignerOptions = {
+  /** The partitions this member owns now, sent with every request to join. */
+  readonly owned: () => readonly number[]
+  /** Called before each request to join the group: the last moment before partitions may go to somebody else. */
+  readonly joining: () => void
+}
+
+const { MemberMetadata, MemberAssignment } = AssignerProtocol
+const version = 1
+
+/**
+ * One member owns partition p of every topic of the subscription, and members keep what they own. The name is the
+ * protocol on which all members of a group must agree: change it when the meaning of the user data changes.
+ */
+export function createCoPartitioningAssigner({ owned, joining }: AssignerOptions): PartitionAssigner {
+  const name = 'co-partitioning-sticky'
+  return ({ cluster }) => ({
+    name,
+    version,
+    protocol({ topics }) {
+      joining()
+      const userData = Buffer.from(JSON.stringify({ owned: owned() }))
+      return { name, metadata: MemberMetadata.encode({ version, topics, userData }) }
+    },
+    async assign({ members, topics }) {
+      const counts = new Map(topics.map((topic) => [topic, cluster.findTopicPartitionMetadata(topic).length]))
+      const shares = assignPartitions(members.map(toMember), Math.max(0, ...counts.values()))
+      return [...shares].map(([memberId, partitions]) => ({
+        memberId,
+        memberAssignment: MemberAssignment.encode({
+          version,
+          userData: Buffer.alloc(0),
+          assignment: Object.fromEntries(
+            [...counts].map(([topic, count]) => [topic, partitions.filter((partition) => partition < count)]),
+          ),
+        }),
+      }))
+    },
+  })
+}
+
+/** A member whose user data cannot be read owns nothing: that costs it its stickiness and nobody else anything. */
+function toMember({ memberId, memberMetadata }: GroupMember): Member {
+  const userData = MemberMetadata.decode(memberMetadata)?.userData
+  return { memberId, owned: userData === undefined ? [] : readOwned(userData) }
+}
+
+function readOwned(userData: Buffer): number[] {
+  try {
+    const parsed: unknown = JSON.parse(userData.toString('utf8'))
+    if (typeof parsed !== 'object' || parsed === null || !('owned' in parsed) || !Array.isArray(parsed.owned)) return []
+    return parsed.owned.filter((partition): partition is number => Number.isInteger(partition))
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,15 @@
+import { type TopicName, topics } from '#schemas/events/catalogue.ts'
+
+/** Between the catalogue's names and those in the cluster, which differ by a prefix where several installations share one. */
+export type TopicNames = {
+  inCluster(topic: TopicName): string
+  inCatalogue(name: string): TopicName | null
+}
+
+export function createTopicNames(prefix = ''): TopicNames {
+  const byClusterName = new Map<string, TopicName>(Object.values(topics).map(({ name }) => [prefix + name, name]))
+  return {
+    inCluster: (topic) => prefix + topic,
+    inCatalogue: (name) => byClusterName.get(name) ?? null,
+  }
+}

@@ -1,0 +1,80 @@
+import { partitionCount, type TopicName, topics } from '#schemas/events/catalogue.ts'
+import type { Instant } from '#shared/ports/clock.ts'
+import type { AppendOutcome, EventAppender, EventReader, LogRecord, NewRecord } from '#shared/ports/event-log.ts'
+import { createPartitionFor } from '../kafka/partition-for.ts'
+
+/** What the next append answers instead, and whether its records are in the log all the same. */
+export type AppendFault = { readonly outcome: AppendOutcome; readonly stored: boolean }
+
+export type MemoryEventLog = EventAppender &
+  EventReader & {
+    /** All records of a topic, by partition and offset. */
+    records(topic: TopicName): readonly LogRecord[]
+    partition(topic: TopicName, partition: number): readonly LogRecord[]
+    /** Called after each append; returns how to stop that. */
+    onAppend(listener: () => void): () => void
+    failNextAppend(fault: AppendFault): void
+  }
+
+/** The log as an array per partition. Fulfils the same contract as the one in Kafka, within one process. */
+export function createMemoryEventLog({ now = Date.now }: { readonly now?: () => Instant } = {}): MemoryEventLog {
+  const partitionFor = createPartitionFor()
+  const listeners = new Set<() => void>()
+  const faults: AppendFault[] = []
+  const log = new Map<TopicName, LogRecord[][]>(
+    Object.values(topics).map(({ name }) => [name, Array.from({ length: partitionCount }, (): LogRecord[] => [])]),
+  )
+
+  function partitionOf(topic: TopicName, partition: number): LogRecord[] {
+    const records = log.get(topic)?.[partition]
+    if (records === undefined) throw new RangeError(`${topic} has no partition ${partition}.`)
+    return records
+  }
+
+  async function append(records: readonly NewRecord[]): Promise<AppendOutcome> {
+    const [first] = records
+    if (first === undefined) return { is: 'appended' }
+    const placeOf = (record: NewRecord) => record.partition ?? partitionFor(record.key)
+    const partition = placeOf(first)
+    if (records.some((record) => record.topic !== first.topic || placeOf(record) !== partition))
+      throw new TypeError('All records of one append must be of one topic and of one partition.')
+    const fault = faults.shift()
+    if (fault === undefined && exceedsTopic(first.topic, records)) return { is: 'refused', reason: 'too_large' }
+    if (fault === undefined || fault.stored) store(partitionOf(first.topic, partition), partition, records)
+    return fault?.outcome ?? { is: 'appended' }
+  }
+
+  function store(stored: LogRecord[], partition: number, records: readonly NewRecord[]) {
+    const appendedAt = now()
+    for (const { topic, key, headers, value } of records)
+      stored.push({ topic, partition, offset: stored.length, appendedAt, key, headers: { ...headers }, value })
+    for (const listener of listeners) listener()
+  }
+
+  async function* read(topic: TopicName, partition: number, since: Instant): AsyncGenerator<LogRecord> {
+    const records = partitionOf(topic, partition)
+    const first = records.findIndex(({ appendedAt }) => appendedAt >= since)
+    if (first >= 0) yield* records.slice(first)
+  }
+
+  return {
+    partitionFor,
+    append,
+    read,
+    partition: partitionOf,
+    records: (topic) => (log.get(topic) ?? []).flat(),
+    onAppend(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    failNextAppend(fault) {
+      faults.push(fault)
+    },
+  }
+}
+
+function exceedsTopic(topic: TopicName, records: readonly NewRecord[]): boolean {
+  const bytes = records.reduce((sum, { value }) => sum + value.byteLength, 0)
+  const limit = Object.values(topics).find(({ name }) => name === topic)?.config['max.message.bytes']
+  return bytes > Number(limit)
+}

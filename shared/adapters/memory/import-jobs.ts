@@ -1,0 +1,75 @@
+import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
+import type { Advance, ImportJobReader, ImportJobWriter, JobChange, JobListing } from '#shared/ports/import-jobs.ts'
+import type { Position, TopicPartition } from '#shared/ports/subscription.ts'
+
+/** The read model in this process alone, for tests: the same promises as the store in MongoDB. */
+export function createMemoryImportJobs(): ImportJobWriter & ImportJobReader {
+  const jobs = new Map<string, ImportJobDocument>()
+  const reached = new Map<string, Position>()
+  const isUnchanged = ({ document, foldedFrom }: JobChange): boolean => {
+    const stored = jobs.get(document._id)
+    if (stored === undefined) return true
+    return stored.applied.imports === foldedFrom?.imports && stored.applied.deliveries === foldedFrom.deliveries
+  }
+  return {
+    async load(jobIds) {
+      const found = new Map<string, ImportJobDocument>()
+      for (const jobId of jobIds) {
+        const document = jobs.get(jobId)
+        if (document !== undefined) found.set(jobId, structuredClone(document))
+      }
+      return found
+    },
+
+    async save(changes) {
+      const conflicts: string[] = []
+      for (const change of changes) {
+        if (isUnchanged(change)) jobs.set(change.document._id, structuredClone(change.document))
+        else conflicts.push(change.document._id)
+      }
+      return conflicts
+    },
+
+    async positions(partitions) {
+      return partitions.flatMap((partition) => reached.get(idOf(partition)) ?? [])
+    },
+
+    async advance(advances) {
+      const isKept = ({ from, ...place }: Advance) => from === null || (reached.get(idOf(place))?.offset ?? -1) >= from
+      const kept = advances.filter(isKept)
+      for (const { topic, partition, to } of kept) {
+        const former = reached.get(idOf({ topic, partition }))?.offset ?? 0
+        reached.set(idOf({ topic, partition }), { topic, partition, offset: Math.max(former, to) })
+      }
+      return kept.length === advances.length
+    },
+
+    async find(jobId) {
+      return structuredClone(jobs.get(jobId) ?? null)
+    },
+
+    async list(listing) {
+      const found = [...jobs.values()].filter((job) => isListed(job, listing)).sort((one, other) => order(other, one))
+      return structuredClone(found.slice(0, listing.limit)).map(({ chunks: _, early: __, ...summary }) => summary)
+    },
+
+    async applied(jobIds) {
+      const known = jobIds.flatMap((id) => jobs.get(id) ?? [])
+      return new Map(known.map(({ _id, applied }) => [_id, { ...applied }]))
+    },
+  }
+}
+
+const order = (one: ImportJobDocument, other: ImportJobDocument): number =>
+  compare(one.created_at ?? '', other.created_at ?? '') || compare(one._id, other._id)
+
+const compare = (one: string, other: string): number => Number(one > other) - Number(one < other)
+
+function isListed(job: ImportJobDocument, { clientId, status, createdAfter, after }: JobListing): boolean {
+  if (job.client_id !== clientId || job.created_at === null) return false
+  if (status !== null && job.status !== status) return false
+  if (createdAfter !== null && job.created_at <= createdAfter) return false
+  return after === null || (compare(job.created_at, after.createdAt) || compare(job._id, after.jobId)) < 0
+}
+
+const idOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`

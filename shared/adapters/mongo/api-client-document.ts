@@ -1,0 +1,74 @@
+import type { Language } from '#schemas/errors.ts'
+import type { ApiClientSettings, RegisteredClient } from '#shared/ports/api-client-registry.ts'
+import type { Permission } from '#shared/ports/api-clients.ts'
+import type { Instant } from '#shared/ports/clock.ts'
+
+export const apiClientsCollection = 'api_clients'
+
+/** The one in force has no end; the one before it has, while a rotation is under way. */
+export type Limited = { readonly created_at: Date; readonly not_after: Date | null }
+export type StoredKey = Limited & { readonly id: string; readonly sha256: string }
+export type StoredSecret = Limited & { readonly sealed: string }
+
+export type ApiClientDocument = {
+  readonly _id: string
+  /** Grows with every change, so that of two changes at once one is done again on top of the other. */
+  readonly version: number
+  readonly name: string
+  readonly permissions: readonly Permission[]
+  readonly rate_per_second: number | null
+  readonly allow: readonly string[]
+  readonly region: string | null
+  readonly locale: Language | null
+  readonly chunk_size: number | null
+  /** Never empty, not even when revoked: the unique index would take two empty ones for the same. */
+  readonly keys: readonly StoredKey[]
+  readonly signing_secrets: readonly StoredSecret[]
+  readonly created_at: Date
+  readonly updated_at: Date
+  readonly revoked_at: Date | null
+}
+
+export const isInForce = ({ not_after }: Limited, now: Instant) => not_after === null || not_after.getTime() > now
+
+/** The new one comes first; the one it follows works for `graceMs` more, and any older one ends. */
+export function rotated<T extends Limited>(next: T, former: readonly T[], graceMs: number, now: Instant): T[] {
+  const current = former.filter((one) => one.not_after === null)
+  return [next, ...(graceMs > 0 ? current.map((one) => ({ ...one, not_after: new Date(now + graceMs) })) : [])]
+}
+
+export const settingsMembers = (settings: Omit<ApiClientSettings, 'signing'>) => ({
+  name: settings.name,
+  permissions: settings.permissions,
+  rate_per_second: settings.ratePerSecond,
+  allow: settings.allow,
+  region: settings.region,
+  locale: settings.locale,
+  chunk_size: settings.chunkSize,
+})
+
+export const settingsOf = (document: ApiClientDocument): ApiClientSettings => ({
+  name: document.name,
+  permissions: document.permissions,
+  ratePerSecond: document.rate_per_second,
+  allow: document.allow,
+  region: document.region,
+  locale: document.locale,
+  chunkSize: document.chunk_size,
+  signing: document.signing_secrets.length > 0,
+})
+
+export const registeredClient = (document: ApiClientDocument, now: Instant): RegisteredClient => ({
+  clientId: document._id,
+  ...settingsOf(document),
+  createdAt: document.created_at.toISOString(),
+  updatedAt: document.updated_at.toISOString(),
+  revokedAt: document.revoked_at?.toISOString() ?? null,
+  keys: document.keys
+    .filter((key) => document.revoked_at === null && isInForce(key, now))
+    .map((key) => ({
+      keyId: key.id,
+      createdAt: key.created_at.toISOString(),
+      notAfter: key.not_after?.toISOString() ?? null,
+    })),
+})

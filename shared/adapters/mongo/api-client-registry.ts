@@ -1,0 +1,123 @@
+import { randomBytes } from 'node:crypto'
+import type { Db } from 'mongodb'
+import type { ApiClientRegistry, IssuedSecrets, RegistryOutcome } from '#shared/ports/api-client-registry.ts'
+import type { Instant } from '#shared/ports/clock.ts'
+import {
+  type ApiClientDocument,
+  apiClientsCollection,
+  registeredClient,
+  rotated,
+  type StoredKey,
+  type StoredSecret,
+  settingsMembers,
+  settingsOf,
+} from './api-client-document.ts'
+import { generateApiKey } from './api-key.ts'
+import { mapped } from './database-lost.ts'
+import type { SecretBox } from './secret-box.ts'
+
+type Options = {
+  readonly db: Db
+  /** Seals signing secrets; asked only when one is issued. */
+  readonly secretBox: SecretBox
+}
+
+type Change = { readonly document: ApiClientDocument; readonly issued: IssuedSecrets }
+type Refusal = { readonly is: 'revoked' | 'not_signing' }
+
+const nothingIssued: IssuedSecrets = { apiKey: null, signingSecret: null }
+
+/** The registry of API clients in MongoDB. */
+export function createMongoApiClientRegistry({ db, secretBox }: Options): ApiClientRegistry {
+  const documents = db.collection<ApiClientDocument>(apiClientsCollection)
+
+  function issueSecret(clientId: string, now: Instant): { readonly secret: string; readonly stored: StoredSecret } {
+    const secret = `cis_${randomBytes(32).toString('base64url')}`
+    return { secret, stored: { sealed: secretBox.seal(secret, clientId), created_at: new Date(now), not_after: null } }
+  }
+
+  /** Reads, changes and writes back; again from the start when somebody else wrote in between. */
+  async function change(
+    clientId: string,
+    now: Instant,
+    decide: (document: ApiClientDocument) => Change | Refusal,
+  ): Promise<RegistryOutcome> {
+    for (;;) {
+      const stored = await mapped(() => documents.findOne({ _id: clientId }))
+      if (stored === null) return { is: 'unknown' }
+      const decision = decide(stored)
+      if ('is' in decision) return decision
+      const { _id, ...members } = decision.document
+      const next = { ...members, version: stored.version + 1, updated_at: new Date(now) }
+      const { matchedCount } = await mapped(() => documents.replaceOne({ _id, version: stored.version }, next))
+      if (matchedCount === 0) continue
+      return { is: 'done', client: registeredClient({ _id, ...next }, now), issued: decision.issued }
+    }
+  }
+
+  return {
+    async create({ signing, ...settings }, now) {
+      const clientId = `cl_${randomBytes(8).toString('hex')}`
+      const { apiKey, stored } = issueKey(now)
+      const secret = signing ? issueSecret(clientId, now) : null
+      const document: ApiClientDocument = {
+        _id: clientId,
+        version: 1,
+        ...settingsMembers(settings),
+        keys: [stored],
+        signing_secrets: secret === null ? [] : [secret.stored],
+        created_at: new Date(now),
+        updated_at: new Date(now),
+        revoked_at: null,
+      }
+      await mapped(() => documents.insertOne(document))
+      return { ...registeredClient(document, now), apiKey, signingSecret: secret?.secret ?? null }
+    },
+
+    async list(now) {
+      const all = await mapped(() => documents.find().sort({ created_at: 1, _id: 1 }).toArray())
+      return all.map((document) => registeredClient(document, now))
+    },
+
+    update: (clientId, changes, now) =>
+      change(clientId, now, (document) => {
+        if (document.revoked_at !== null) return { is: 'revoked' }
+        const { signing, ...settings } = { ...settingsOf(document), ...changes }
+        const secret = signing && document.signing_secrets.length === 0 ? issueSecret(clientId, now) : null
+        const kept = signing ? document.signing_secrets : []
+        const secrets = secret === null ? kept : [secret.stored]
+        return {
+          document: { ...document, ...settingsMembers(settings), signing_secrets: secrets },
+          issued: { apiKey: null, signingSecret: secret?.secret ?? null },
+        }
+      }),
+
+    revoke: (clientId, now) =>
+      change(clientId, now, (document) => ({
+        document: { ...document, revoked_at: document.revoked_at ?? new Date(now), signing_secrets: [] },
+        issued: nothingIssued,
+      })),
+
+    rotateKey: (clientId, graceMs, now) =>
+      change(clientId, now, (document) => {
+        if (document.revoked_at !== null) return { is: 'revoked' }
+        const { apiKey, stored } = issueKey(now)
+        const keys = rotated(stored, document.keys, graceMs, now)
+        return { document: { ...document, keys }, issued: { apiKey, signingSecret: null } }
+      }),
+
+    rotateSecret: (clientId, graceMs, now) =>
+      change(clientId, now, (document) => {
+        if (document.revoked_at !== null) return { is: 'revoked' }
+        if (document.signing_secrets.length === 0) return { is: 'not_signing' }
+        const { secret, stored } = issueSecret(clientId, now)
+        const secrets = rotated(stored, document.signing_secrets, graceMs, now)
+        return { document: { ...document, signing_secrets: secrets }, issued: { apiKey: null, signingSecret: secret } }
+      }),
+  }
+}
+
+function issueKey(now: Instant): { readonly apiKey: string; readonly stored: StoredKey } {
+  const { apiKey, keyId, sha256 } = generateApiKey()
+  return { apiKey, stored: { id: keyId, sha256, created_at: new Date(now), not_after: null } }
+}

@@ -1,0 +1,25 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+
+/** The public part finds the record; only the hash of the whole key is stored. */
+const form = /^cik_([0-9a-f]{16})_[A-Za-z0-9_-]{43}$/
+
+export type NewApiKey = { readonly apiKey: string; readonly keyId: string; readonly sha256: string }
+
+/** `cik_<key id>_<secret>` with a secret of 256 random bits. */
+export function generateApiKey(): NewApiKey {
+  const keyId = randomBytes(8).toString('hex')
+  const apiKey = `cik_${keyId}_${randomBytes(32).toString('base64url')}`
+  return { apiKey, keyId, sha256: hash(apiKey).toString('hex') }
+}
+
+/** The key id of a well-formed key, else null. Says nothing about whether the key is known. */
+export function keyIdOf(apiKey: string): string | null {
+  return form.exec(apiKey)?.[1] ?? null
+}
+
+/** Compares in constant time. `sha256` in hex, as `generateApiKey` gave it. */
+export function isApiKey(apiKey: string, sha256: string): boolean {
+  return timingSafeEqual(hash(apiKey), Buffer.from(sha256, 'hex'))
+}
+
+const hash = (apiKey: string) => createHash('sha256').update(apiKey).digest()

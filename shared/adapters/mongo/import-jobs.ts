@@ -1,0 +1,168 @@
+import {
+  type AnyBulkWriteOperation,
+  type BulkWriteOptions,
+  type Collection,
+  type Db,
+  type Filter,
+  MongoBulkWriteError,
+} from 'mongodb'
+import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
+import type {
+  ImportJobReader,
+  ImportJobWriter,
+  JobChange,
+  JobListing,
+  JobSummaryDocument,
+} from '#shared/ports/import-jobs.ts'
+import type { Position, TopicPartition } from '#shared/ports/subscription.ts'
+import { mapped } from './database-lost.ts'
+
+export const importJobsCollection = 'import_jobs'
+export const positionsCollection = 'projection_positions'
+
+type PositionDocument = {
+  /** `collection/topic/partition`: each collection of documents has its own positions. */
+  _id: string
+  collection: string
+  topic: Position['topic']
+  partition: number
+  offset: number
+}
+
+type Options = {
+  readonly db: Db
+  /** Where the documents are; a rebuild writes another collection beside the one being read. */
+  readonly collection?: string
+}
+
+/** The read model in MongoDB, and beside it the positions up to which the log is folded into it. */
+export function createMongoImportJobs({
+  db,
+  collection = importJobsCollection,
+}: Options): ImportJobWriter & ImportJobReader {
+  const jobs = db.collection<ImportJobDocument>(collection)
+  const positions = db.collection<PositionDocument>(positionsCollection)
+  const positionId = ({ topic, partition }: TopicPartition) => `${collection}/${topic}/${partition}`
+  return {
+    async load(jobIds) {
+      const read = async (ids: readonly string[]) => {
+        // Majority: an event that a document only seems to have, until a roll-back, would never be written again.
+        const found = jobs.find({ _id: { $in: [...ids] } }, { readConcern: 'majority' })
+        return await mapped(() => found.toArray())
+      }
+      const found = await Promise.all([...slices(jobIds, documentsPerRead)].map(read))
+      return new Map(found.flat().map((document) => [document._id, document]))
+    },
+
+    async save(changes) {
+      const write = async (slice: readonly JobChange[]) => {
+        const refused = await mapped(() => writeUnordered(jobs, slice.map(writeFor)))
+        return refused.flatMap((index) => slice.slice(index, index + 1).map(idOf))
+      }
+      return (await Promise.all([...slices(changes, itemsPerWrite, weightOf)].map(write))).flat()
+    },
+
+    async positions(partitions) {
+      const ids = partitions.map(positionId)
+      // Majority: a position that could still be rolled back would skip what the documents then lack.
+      const found = await mapped(() => positions.find({ _id: { $in: ids } }, { readConcern: 'majority' }).toArray())
+      return found.map(({ topic, partition, offset }) => ({ topic, partition, offset }))
+    },
+
+    async advance(advances) {
+      if (advances.length === 0) return true
+      const writes = advances.map(({ from, to, ...place }) => ({
+        updateOne: {
+          filter: { _id: positionId(place), ...(from !== null && { offset: { $gte: from } }) },
+          // $max: a former owner of the partition that reports late must not move it back.
+          update: { $max: { offset: to }, $setOnInsert: { collection, ...place } },
+          upsert: from === null,
+        },
+      }))
+      const { matchedCount, upsertedCount } = await mapped(() => positions.bulkWrite(writes, { ordered: false }))
+      return matchedCount + upsertedCount === advances.length
+    },
+
+    async find(jobId) {
+      return await mapped(() => jobs.findOne({ _id: jobId }))
+    },
+
+    async list(listing) {
+      const found = jobs.find<JobSummaryDocument>(filterFor(listing), { projection: { chunks: 0, early: 0 } })
+      return await mapped(() => found.sort({ created_at: -1, _id: -1 }).limit(listing.limit).toArray())
+    },
+
+    async applied(jobIds) {
+      const found = jobs.find({ _id: { $in: [...jobIds] } }, { projection: { applied: 1 } })
+      return new Map((await mapped(() => found.toArray())).map(({ _id, applied }) => [_id, applied]))
+    },
+  }
+}
+
+/** Bounds of one call, so that none comes near the time limit: a job may have 1,000 chunks, about 0.25 MB. */
+const documentsPerRead = 100
+const itemsPerWrite = 2_000
+const weightOf = ({ document }: JobChange) => 1 + document.chunks.length
+const idOf = ({ document }: JobChange) => document._id
+
+/** Finds the stored document only at the offsets it was folded from; otherwise the insert meets its `_id`. */
+function writeFor({ document, foldedFrom }: JobChange): AnyBulkWriteOperation<ImportJobDocument> {
+  if (foldedFrom === null) return { insertOne: { document } }
+  const filter = {
+    _id: document._id,
+    'applied.imports': foldedFrom.imports,
+    'applied.deliveries': foldedFrom.deliveries,
+  }
+  return { replaceOne: { filter, replacement: document, upsert: true } }
+}
+
+function filterFor({ clientId, status, createdAfter, after }: JobListing): Filter<ImportJobDocument> {
+  return {
+    client_id: clientId,
+    ...(status !== null && { status }),
+    ...(createdAfter !== null && { created_at: { $gt: createdAfter } }),
+    // $lte beside the $or bounds the index; the $or alone would be looked up twice.
+    ...(after !== null && {
+      $and: [
+        { created_at: { $lte: after.createdAt } },
+        { $or: [{ created_at: { $lt: after.createdAt } }, { _id: { $lt: after.jobId } }] },
+      ],
+    }),
+  }
+}
+
+const duplicateKey = 11000
+
+/** The indexes of the writes that met another document; all the others are done. */
+async function writeUnordered(
+  jobs: Collection<ImportJobDocument>,
+  writes: readonly AnyBulkWriteOperation<ImportJobDocument>[],
+): Promise<readonly number[]> {
+  const unordered: BulkWriteOptions = { ordered: false }
+  try {
+    await jobs.bulkWrite(writes, unordered)
+    return []
+  } catch (error) {
+    if (!(error instanceof MongoBulkWriteError) || error.result.getWriteConcernError() !== undefined) throw error
+    const faults = [error.writeErrors].flat()
+    if (faults.length === 0 || faults.some((fault) => fault.code !== duplicateKey)) throw error
+    return faults.map((fault) => fault.index)
+  }
+}
+
+/** Consecutive parts that each weigh at most `limit`, or are one item. */
+function* slices<T>(items: readonly T[], limit: number, weigh: (item: T) => number = () => 1): Generator<readonly T[]> {
+  let slice: T[] = []
+  let weight = 0
+  for (const item of items) {
+    const added = weigh(item)
+    if (slice.length > 0 && weight + added > limit) {
+      yield slice
+      slice = []
+      weight = 0
+    }
+    slice.push(item)
+    weight += added
+  }
+  if (slice.length > 0) yield slice
+}

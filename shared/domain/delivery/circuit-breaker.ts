@@ -1,0 +1,91 @@
+import { assertNever } from '../assert-never.ts'
+import type { Instant } from '../instant.ts'
+
+/** Calls of one second, for the share of failures among the last ten. */
+type Second = { readonly at: number; readonly calls: number; readonly failures: number }
+
+/**
+ * Whether the AI system is called at all. Closed: yes. Open: nobody calls before `until`. Half open: one call under way
+ * tries whether it answers again.
+ */
+export type CircuitBreaker =
+  | { readonly is: 'closed'; readonly failuresInRow: number; readonly seconds: readonly Second[] }
+  | { readonly is: 'open'; readonly until: Instant; readonly delayMs: number }
+  | { readonly is: 'half_open'; readonly delayMs: number }
+
+export const closedBreaker: CircuitBreaker = { is: 'closed', failuresInRow: 0, seconds: [] }
+
+const windowSeconds = 10
+const leastCalls = 100
+const failureShare = 0.5
+const mostFailuresInRow = 20
+const firstDelayMs = 5_000
+const longestDelayMs = 60_000
+
+/** A `trial` is the one call of a half-open breaker. */
+export type Admission = 'call' | 'trial' | 'wait'
+
+/** Whether a call may begin now; the state does not change before `begin`. */
+export function admission(breaker: CircuitBreaker, now: Instant): Admission {
+  switch (breaker.is) {
+    case 'closed':
+      return 'call'
+    case 'open':
+      // A clock that was set back must not keep it open for longer than it ever is.
+      return now >= breaker.until || breaker.until - now > longestDelayMs ? 'trial' : 'wait'
+    case 'half_open':
+      return 'wait'
+    default:
+      return assertNever(breaker)
+  }
+}
+
+/** A call begins that was admitted. */
+export const begin = (breaker: CircuitBreaker, admitted: Admission): CircuitBreaker =>
+  admitted === 'trial' && breaker.is === 'open' ? { is: 'half_open', delayMs: breaker.delayMs } : breaker
+
+/**
+ * A call ended. Opens at 50 % failures of at least 100 calls within 10 s, or at 20 failures in a row. While it is not
+ * closed only the trial decides: it closes, or opens for twice as long, up to a minute. What else ends then was begun
+ * before and tells nothing new.
+ */
+export function end(
+  breaker: CircuitBreaker,
+  { failed, trial, now }: { readonly failed: boolean; readonly trial: boolean; readonly now: Instant },
+): CircuitBreaker {
+  switch (breaker.is) {
+    case 'closed':
+      return afterCall(breaker, failed, now)
+    case 'open':
+      return breaker
+    case 'half_open':
+      if (!trial) return breaker
+      return failed ? opened(now, Math.min(breaker.delayMs * 2, longestDelayMs)) : closedBreaker
+    default:
+      return assertNever(breaker)
+  }
+}
+
+function afterCall(
+  { failuresInRow, seconds }: Extract<CircuitBreaker, { is: 'closed' }>,
+  failed: boolean,
+  now: Instant,
+): CircuitBreaker {
+  const inRow = failed ? failuresInRow + 1 : 0
+  const counted = withCall(seconds, failed, Math.floor(now / 1_000))
+  const calls = counted.reduce((sum, second) => sum + second.calls, 0)
+  const failures = counted.reduce((sum, second) => sum + second.failures, 0)
+  const mostFail = calls >= leastCalls && failures >= calls * failureShare
+  if (inRow >= mostFailuresInRow || mostFail) return opened(now, firstDelayMs)
+  return { is: 'closed', failuresInRow: inRow, seconds: counted }
+}
+
+function withCall(seconds: readonly Second[], failed: boolean, at: number): readonly Second[] {
+  const recent = seconds.filter((second) => second.at > at - windowSeconds && second.at <= at)
+  const last = recent.at(-1)
+  const failures = failed ? 1 : 0
+  if (last?.at !== at) return [...recent, { at, calls: 1, failures }]
+  return [...recent.slice(0, -1), { at, calls: last.calls + 1, failures: last.failures + failures }]
+}
+
+const opened = (now: Instant, delayMs: number): CircuitBreaker => ({ is: 'open', until: now + delayMs, delayMs })

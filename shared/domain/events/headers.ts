@@ -1,0 +1,161 @@
+import { type Envelope, type EventSource, eventId, headerNames } from '#schemas/events/envelope.ts'
+import { isTimestamp, type Timestamp } from '#schemas/primitives.ts'
+import { assertNever } from '../assert-never.ts'
+import { type Instant, timestampOf } from '../instant.ts'
+import type { DomainEvent, StoredRecord, Unreadable } from './record.ts'
+import { unreadable } from './record.ts'
+import { isEventName, registry } from './registry.ts'
+
+const contentType = 'application/json'
+
+/** What a record says beside its data and the attributes every event has. */
+export type Extensions = {
+  readonly chunkIndex?: number
+  readonly chunkSize?: number
+  readonly correlationId?: string
+  readonly repeat?: boolean
+  /** Attempts made before this repeat. */
+  readonly attempts?: number
+  readonly notBefore?: Instant
+  /** The offset in `contact-import.imports` that an outcome answers. */
+  readonly importsOffset?: number
+}
+
+export type RecordFacts = {
+  readonly source: EventSource
+  readonly time: Timestamp
+  /** W3C Trace Context. */
+  readonly traceparent?: string
+  readonly extensions?: Extensions
+}
+
+/** The headers of the event's record, all of them text. */
+export function writeHeaders(event: DomainEvent, facts: RecordFacts): Record<string, string> {
+  return {
+    [headerNames.id]: idOf(event),
+    [headerNames.source]: facts.source,
+    [headerNames.specversion]: '1.0',
+    [headerNames.type]: event.type,
+    [headerNames.subject]: event.data.job_id,
+    [headerNames.time]: facts.time,
+    [headerNames.dataschema]: registry[event.type].dataschema,
+    [headerNames.contentType]: contentType,
+    ...(facts.traceparent === undefined ? {} : { [headerNames.traceparent]: facts.traceparent }),
+    ...writeExtensions({ ...facts.extensions, ...ownExtensions(event) }),
+  }
+}
+
+/** The same fact has the same id, in every process and on every repeat. */
+function idOf({ type, data }: DomainEvent): string {
+  switch (type) {
+    case 'ImportAccepted':
+      return eventId.accepted(data.job_id)
+    case 'ChunkPlanned':
+      return eventId.planned(data.job_id, data.chunk_index)
+    case 'ChunkSent':
+      return eventId.outcome(data.job_id, data.chunk_index, data.attempt, 'sent')
+    case 'ChunkFailed':
+      return eventId.outcome(data.job_id, data.chunk_index, data.attempt, 'failed')
+    case 'ChunkRetryScheduled':
+      return eventId.outcome(data.job_id, data.chunk_index, data.attempt, 'retry')
+    case 'ChunkReplanned':
+      return eventId.replanned(data.job_id, data.chunk_index, data.superseded_offset)
+    case 'ImportCompleted':
+      return eventId.ended(data.job_id, 'completed')
+    case 'ImportFailed':
+      return eventId.ended(data.job_id, 'failed')
+    default:
+      return assertNever(type)
+  }
+}
+
+/** What the dispatcher needs of a planned chunk, so that it need not parse contacts. */
+const ownExtensions = ({ type, data }: DomainEvent): Extensions =>
+  type === 'ChunkPlanned'
+    ? { chunkIndex: data.chunk_index, chunkSize: data.size, correlationId: data.correlation_id }
+    : {}
+
+/** Headers of the extensions given; `repeat: false` is the absence of its header. */
+export function writeExtensions(extensions: Extensions): Record<string, string> {
+  const headers: Record<string, string> = {}
+  const { chunkIndex, chunkSize, correlationId, repeat, attempts, notBefore, importsOffset } = extensions
+  if (chunkIndex !== undefined) headers[headerNames.chunkIndex] = String(chunkIndex)
+  if (chunkSize !== undefined) headers[headerNames.chunkSize] = String(chunkSize)
+  if (correlationId !== undefined) headers[headerNames.correlationId] = correlationId
+  if (repeat === true) headers[headerNames.repeat] = 'true'
+  if (attempts !== undefined) headers[headerNames.attempts] = String(attempts)
+  if (notBefore !== undefined) headers[headerNames.notBefore] = timestampOf(notBefore)
+  if (importsOffset !== undefined) headers[headerNames.importsOffset] = String(importsOffset)
+  return headers
+}
+
+export type EventHeaders = {
+  readonly is: 'headers'
+  readonly type: DomainEvent['type']
+  readonly envelope: Envelope
+  readonly traceparent: string | null
+  readonly extensions: Extensions
+}
+
+/** What a record's key and headers say, without its value. The subject is the key: both name the job. */
+export function readHeaders({ key, headers }: StoredRecord): EventHeaders | Unreadable {
+  if (key === null) return unreadable('no_key')
+  const envelope = readEnvelope(headers)
+  const extensions = readExtensions(headers)
+  if (envelope === null || extensions === null || envelope.subject !== key) return unreadable('bad_header')
+  const { type, dataschema } = envelope
+  if (!isEventName(type)) return unreadable('unknown_type')
+  if (dataschema !== registry[type].dataschema) return unreadable('unknown_version')
+  return { is: 'headers', type, envelope, traceparent: headers[headerNames.traceparent] ?? null, extensions }
+}
+
+function readEnvelope(headers: StoredRecord['headers']): Envelope | null {
+  const { id, source, specversion, type, subject, time, dataschema } = headerNames
+  const present = [id, source, type, subject, dataschema].every((name) => (headers[name] ?? '') !== '')
+  const content = headers[headerNames.contentType] ?? ''
+  if (!present || headers[specversion] !== '1.0' || !isTimestamp(headers[time] ?? '')) return null
+  if (content.split(';', 1)[0]?.trim().toLowerCase() !== contentType) return null
+  return {
+    id: headers[id] ?? '',
+    source: headers[source] ?? '',
+    specversion: '1.0',
+    type: headers[type] ?? '',
+    subject: headers[subject] ?? '',
+    time: headers[time] ?? '',
+    dataschema: headers[dataschema] ?? '',
+  }
+}
+
+/** Null when one that is present is malformed. */
+function readExtensions(headers: StoredRecord['headers']): Extensions | null {
+  const chunkIndex = readCount(headers[headerNames.chunkIndex])
+  const chunkSize = readCount(headers[headerNames.chunkSize])
+  const attempts = readCount(headers[headerNames.attempts])
+  const importsOffset = readCount(headers[headerNames.importsOffset])
+  const notBefore = readInstant(headers[headerNames.notBefore])
+  const correlationId = headers[headerNames.correlationId]
+  const repeat = headers[headerNames.repeat]
+  if (chunkIndex === null || chunkSize === null || attempts === null || importsOffset === null) return null
+  if (notBefore === null || (repeat !== undefined && repeat !== 'true')) return null
+  return {
+    ...(chunkIndex === undefined ? {} : { chunkIndex }),
+    ...(chunkSize === undefined ? {} : { chunkSize }),
+    ...(correlationId === undefined ? {} : { correlationId }),
+    ...(repeat === undefined ? {} : { repeat: true }),
+    ...(attempts === undefined ? {} : { attempts }),
+    ...(notBefore === undefined ? {} : { notBefore }),
+    ...(importsOffset === undefined ? {} : { importsOffset }),
+  }
+}
+
+/** Undefined when absent, null when it is not a count below 2^53. */
+function readCount(text: string | undefined): number | null | undefined {
+  if (text === undefined) return undefined
+  const count = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+  return Number.isSafeInteger(count) ? count : null
+}
+
+function readInstant(text: string | undefined): Instant | null | undefined {
+  if (text === undefined) return undefined
+  return isTimestamp(text) ? Date.parse(text) : null
+}

@@ -1,0 +1,60 @@
+const phoneNames = ['phone', 'original_phone', 'normalized_phone']
+const withheldNames = new Set(
+  `contact contacts tags additionalFields additional_fields body rawBody payload authorization cookie api_key apiKey
+  token secret secrets signing_secret signingSecret signingSecrets signature x-signature password key_hash`
+    .toLowerCase()
+    .split(/\s+/),
+)
+const withheld = '[withheld]'
+const maxDepth = 5
+const maxEntries = 100
+
+/** A copy of the fields that is safe to log: plain JSON, bounded, without contact data, keys or secrets. */
+export function redacted(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, member(name, value, 1)]))
+}
+
+/** A number under one of the withheld names is a count, such as `contacts: 500`; under a phone's name it is a phone. */
+function member(name: string, value: unknown, depth: number): unknown {
+  const lower = name.toLowerCase()
+  if (phoneNames.includes(lower) || (withheldNames.has(lower) && typeof value !== 'number')) return withheld
+  return plain(value, depth)
+}
+
+function plain(value: unknown, depth: number): unknown {
+  if (value instanceof Error) return describedError(value, depth)
+  if (typeof value === 'string') return withoutPhones(value)
+  if (typeof value === 'bigint') return value.toString()
+  if (typeof value !== 'object' || value === null) return value
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`
+  if (value instanceof Date) return value.toJSON()
+  if (depth >= maxDepth) return '[nested too deeply]'
+  if (Array.isArray(value)) return value.slice(0, maxEntries).map((entry) => plain(entry, depth + 1))
+  return Object.fromEntries(
+    Object.entries(value)
+      .slice(0, maxEntries)
+      .map(([name, entry]) => [name, member(name, entry, depth + 1)]),
+  )
+}
+
+/**
+ * Only the members named here: drivers hang whole documents and requests on their errors. The stack goes without its
+ * first line, which repeats the message; a SyntaxError's message quotes what it could not parse.
+ */
+function describedError(error: Error, depth: number): Record<string, unknown> {
+  return {
+    type: error.name,
+    ...('code' in error ? { code: error.code } : {}),
+    message: error instanceof SyntaxError ? withheld : withoutPhones(error.message),
+    stack: error.stack
+      ?.split('\n')
+      .filter((line) => /^\s+at /.test(line))
+      .map((line) => line.trim()),
+    ...(error.cause !== undefined && depth < maxDepth ? { cause: plain(error.cause, depth + 1) } : {}),
+    ...(error instanceof AggregateError && depth < maxDepth
+      ? { errors: error.errors.slice(0, 10).map((one) => plain(one, depth + 1)) }
+      : {}),
+  }
+}
+
+const withoutPhones = (text: string): string => text.replace(/\+\d[\d\s()-]{5,}\d/g, '[phone]')

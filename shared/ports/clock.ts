@@ -1,0 +1,6 @@
+/** Milliseconds since the Unix epoch, UTC. */
+export type Instant = number
+
+export interface Clock {
+  now(): Instant
+}

@@ -1,0 +1,42 @@
+import { topics } from '#schemas/events/catalogue.ts'
+import { headerNames } from '#schemas/events/envelope.ts'
+import { decodeEvent } from '#shared/domain/events/codec.ts'
+import type { JobEvent } from '#shared/domain/projections/import-job.ts'
+import type { LogRecord } from '#shared/ports/event-log.ts'
+import type { Position } from '#shared/ports/subscription.ts'
+import type { Log } from '#shared/runtime/log.ts'
+
+/** A record as the fold needs it: where it stood and, unless it says nothing to the read model, what it says. */
+export type FoldItem = Position & { readonly event: JobEvent | null }
+
+/**
+ * Holds on to none of the record's bytes. An unreadable record is logged, without its content, and says nothing.
+ * `ChunkPlanned` holds contacts and nothing that `ImportAccepted` does not tell the read model: it is not parsed.
+ */
+export function toFoldItem(record: LogRecord, log: Log): FoldItem {
+  const { topic, partition, offset } = record
+  return { topic, partition, offset, event: jobEventOf(record, log) }
+}
+
+function jobEventOf(record: LogRecord, log: Log): JobEvent | null {
+  if (record.headers[headerNames.type] === 'ChunkPlanned') return null
+  const decoded = decodeEvent(record)
+  if (decoded.is === 'unreadable') {
+    const { topic, partition, offset } = record
+    log.error({ topic, partition, offset, reason: decoded.reason }, 'unreadable record passed over')
+    return null
+  }
+  const { event, envelope } = decoded
+  switch (event.type) {
+    case 'ImportAccepted':
+    case 'ChunkSent':
+    case 'ChunkFailed':
+    case 'ChunkRetryScheduled':
+    case 'ChunkReplanned': {
+      const topic = record.topic === topics.imports.name ? 'imports' : 'deliveries'
+      return { topic, offset: record.offset, jobId: event.data.job_id, time: envelope.time, event }
+    }
+    default:
+      return null
+  }
+}

@@ -1,0 +1,11 @@
+/** A part the service depends on cannot be reached now. Retrying later may work; nothing is known to be stored. */
+export class DependencyLost extends Error {
+  readonly code = 'service_unavailable'
+  readonly dependency: 'database' | 'event_log'
+
+  constructor(dependency: 'database' | 'event_log', cause: unknown) {
+    super(`The ${dependency === 'database' ? 'database' : 'event log'} cannot be reached.`, { cause })
+    this.name = 'DependencyLost'
+    this.dependency = dependency
+  }
+}

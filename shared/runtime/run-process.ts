@@ -1,0 +1,105 @@
+import closeWithGrace from 'close-with-grace'
+import { createLifecycle, type Part, StartFailed } from './lifecycle.ts'
+import type { Log } from './log.ts'
+
+export type ProcessDefinition<Config> = {
+  /** As a person calls it, e.g. `ingest`. */
+  readonly name: string
+  /** Reads the environment. An error with code `config_invalid` is shown as it is: its message lists every fault. */
+  readonly config: () => Config
+  readonly log: (config: Config) => Log
+  /** Wires everything and returns the parts in the order they start; what takes requests comes last. */
+  readonly compose: (config: Config, context: ProcessContext) => readonly Part[] | Promise<readonly Part[]>
+  /** Called once when every part has started. */
+  readonly ready?: (config: Config) => void
+}
+
+export type ProcessContext = { readonly log: Log; readonly isStopping: () => boolean }
+
+/**
+ * The life of one process, for `main.ts`: configuration, wiring, start, and an orderly stop on SIGINT, SIGTERM or SIGHUP
+ * with exit code 0. Exit code 1 for a wrong configuration (all faults, no stack trace), a failed start (one
+ * sentence), an error nobody caught, and a stop that was not orderly.
+ */
+export async function runProcess<Config>(definition: ProcessDefinition<Config>): Promise<void> {
+  const { name } = definition
+  let config: Config
+  try {
+    config = definition.config()
+  } catch (error) {
+    if (codeOf(error) !== 'config_invalid') throw error
+    fail(`${name} was not started. ${messageOf(error)}`)
+    return
+  }
+  const log = definition.log(config)
+  const lifecycle = createLifecycle({ log })
+  closeOnSignals({ name, log, stop: () => lifecycle.stop() })
+  try {
+    const parts = await definition.compose(config, { log, isStopping: lifecycle.isStopping })
+    await lifecycle.start(parts)
+  } catch (error) {
+    if (lifecycle.isStopping()) return // the signal's own handler ends the process
+    await lifecycle.stop().catch(() => {}) // each failure is in the log already
+    fail(`${name} could not start: ${explain(error)} Nothing of it is running now.`)
+    process.exit(1)
+  }
+  if (lifecycle.isStopping()) return
+  log.info({ pid: process.pid }, 'started')
+  definition.ready?.(config)
+}
+
+const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+/**
+ * npm passes a Ctrl-C on to its child, which has it from the terminal already, and close-with-grace takes a second
+ * signal for a demand to quit at once. So the signals are counted here: echoes within 2 s of the first are one.
+ */
+function closeOnSignals({ name, log, stop }: { name: string; log: Log; stop: () => Promise<void> }): void {
+  const grace = closeWithGrace({ delay: false, logger: false, skip: [...stopSignals] }, async ({ err }) => {
+    if (err) log.error({ err }, 'an error that nobody caught ends the process')
+    await stop()
+    log.info({}, 'stopped')
+  })
+  let firstAt: number | undefined
+  for (const signal of stopSignals) {
+    process.on(signal, () => {
+      if (firstAt === undefined) {
+        firstAt = performance.now()
+        log.info({ signal }, 'stopping')
+        grace.close()
+      } else if (performance.now() - firstAt > 2_000) {
+        fail(`${name} was told to stop twice and quits at once. What it was doing is repeated after the next start.`)
+        process.exit(1)
+      }
+    })
+  }
+}
+
+function fail(sentence: string): void {
+  process.exitCode = 1
+  process.stderr.write(`${sentence}\n`)
+}
+
+/** The innermost cause in one sentence: it is what a person can act upon. */
+function explain(error: unknown): string {
+  const where = error instanceof StartFailed ? `${error.part}: ` : ''
+  const innermost = innermostOf(error)
+  if (codeOf(innermost) === 'EADDRINUSE') {
+    return `${where}the port is in use by another program (${messageOf(innermost)}). Stop that program or choose another port with HTTP_PORT.`
+  }
+  const text = messageOf(innermost).trim()
+  return `${where}${/[.!?]$/.test(text) ? text : `${text}.`}`
+}
+
+function innermostOf(error: unknown): unknown {
+  let innermost = error
+  for (let depth = 0; depth < 10 && innermost instanceof Error && innermost.cause instanceof Error; depth++) {
+    innermost = innermost.cause
+  }
+  return innermost
+}
+
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message || error.name : 'an unknown error was thrown'
+
+const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined)
