@@ -1,0 +1,128 @@
+import { parseArgs } from 'node:util'
+import { type Language, languages } from '#schemas/errors.ts'
+import { parseAddressBlocks } from '#shared/config/parse.ts'
+import { isRegion } from '#shared/domain/phone.ts'
+import type { ApiClientSettings } from '#shared/ports/api-client-registry.ts'
+import { type Permission, permissions } from '#shared/ports/api-clients.ts'
+import { UsageFault } from './usage-fault.ts'
+
+/** The word that gives a setting back to the service's own default. */
+const byDefault = 'default'
+const anyAddress = 'any'
+
+export const clientOptionsUsage =
+  '[--permissions a,b] [--rate N] [--allow CIDR]… [--signing] [--region RU] [--locale ru] [--chunk-size N]'
+
+const options = {
+  name: { type: 'string' },
+  permissions: { type: 'string' },
+  rate: { type: 'string' },
+  allow: { type: 'string', multiple: true },
+  signing: { type: 'boolean' },
+  region: { type: 'string' },
+  locale: { type: 'string' },
+  'chunk-size': { type: 'string' },
+} as const
+
+/**
+ * The settings that these arguments name, and what else stands there. Throws `UsageFault` with every fault at once.
+ */
+export function parseClientOptions(args: readonly string[]): {
+  readonly settings: Partial<ApiClientSettings>
+  readonly positionals: readonly string[]
+} {
+  const { values, positionals } = parsed(() =>
+    parseArgs({ args: [...args], options, allowPositionals: true, allowNegative: true }),
+  )
+  const faults: string[] = []
+  const read = <T>(text: string | undefined, reader: (text: string) => T): T | undefined => {
+    if (text === undefined) return undefined
+    try {
+      return reader(text)
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      faults.push(error.message)
+      return undefined
+    }
+  }
+  const settings = {
+    name: read(values.name, readName),
+    permissions: read(values.permissions, readPermissions),
+    ratePerSecond: read(values.rate, orDefault(readWhole('--rate', 0, 1_000_000))),
+    allow: read(values.allow?.join(','), readAllow),
+    signing: values.signing,
+    region: read(values.region, orDefault(readRegion)),
+    locale: read(values.locale, orDefault(readLocale)),
+    chunkSize: read(values['chunk-size'], orDefault(readWhole('--chunk-size', 10, 1_000))),
+  }
+  if (faults.length > 0) throw new UsageFault(faults.join('\n'))
+  return { settings: definedOf(settings), positionals }
+}
+
+/** Runs `parseArgs` or a reader of one option; their faults become `UsageFault`. */
+export function parsed<T>(parse: () => T): T {
+  try {
+    return parse()
+  } catch (error) {
+    if (error instanceof RangeError) throw new UsageFault(error.message)
+    if (error instanceof TypeError) throw new UsageFault(`${error.message}.`)
+    throw error
+  }
+}
+
+/** A whole number between two bounds, both included. Throws `RangeError`. */
+export const readWhole = (option: string, least: number, most: number) => (text: string) => {
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  if (value >= least && value <= most) return value
+  throw new RangeError(`${option} must be a whole number from ${least} to ${most}; it is "${text}".`)
+}
+
+const orDefault =
+  <T>(reader: (text: string) => T) =>
+  (text: string): T | null =>
+    text === byDefault ? null : reader(text)
+
+function readName(text: string): string {
+  const name = text.trim()
+  if (name !== '' && name.length <= 100) return name
+  throw new RangeError('--name must have 1 to 100 characters.')
+}
+
+const isPermission = (text: string): text is Permission => permissions.some((permission) => permission === text)
+
+function readPermissions(text: string): readonly Permission[] {
+  const asked = [...new Set(text.split(',').map((entry) => entry.trim()))]
+  const known = asked.filter(isPermission)
+  if (known.length === asked.length) return known
+  throw new RangeError(`--permissions must be one or more of ${permissions.join(', ')}; it is "${text}".`)
+}
+
+function readAllow(text: string): readonly string[] {
+  if (text === anyAddress) return []
+  try {
+    const blocks = parseAddressBlocks(text)
+    if (blocks.length > 0) return blocks
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+  }
+  throw new RangeError(
+    `--allow must be an IP address or a CIDR block such as 10.0.0.0/8 or 2001:db8::/32, or "${anyAddress}"; it is "${text}".`,
+  )
+}
+
+function readRegion(text: string): string {
+  const region = text.toUpperCase()
+  if (isRegion(region)) return region
+  throw new RangeError(`--region must be a country in two letters (ISO 3166-1), e.g. RU; it is "${text}".`)
+}
+
+const isLanguage = (text: string): text is Language => languages.some((language) => language === text)
+
+function readLocale(text: string): Language {
+  if (isLanguage(text)) return text
+  throw new RangeError(`--locale must be ${languages.join(' or ')}; it is "${text}".`)
+}
+
+/** Without the members that were not given, so that spreading it changes only what was. */
+const definedOf = (settings: { readonly [K in keyof ApiClientSettings]: ApiClientSettings[K] | undefined }) =>
+  Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))

@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { topics } from '#schemas/events/catalogue.ts'
+import { createAppender } from '#shared/adapters/kafka/appender.ts'
+import { createKafka } from '#shared/adapters/kafka/connect.ts'
+import { createLane } from '#shared/adapters/kafka/lane.ts'
+import { createReader } from '#shared/adapters/kafka/reader.ts'
+import { createSubscription } from '#shared/adapters/kafka/subscription.ts'
+import { applyTopics, checkTopics } from '#shared/adapters/kafka/topics.ts'
+import { createTrimmer } from '#shared/adapters/kafka/trimmer.ts'
+import { createMongoApiClientRegistry } from '#shared/adapters/mongo/api-client-registry.ts'
+import { createMongoComparison } from '#shared/adapters/mongo/compare-collections.ts'
+import { createMongo, type Mongo } from '#shared/adapters/mongo/connect.ts'
+import { createMongoImportJobs } from '#shared/adapters/mongo/import-jobs.ts'
+import { applyIndexes, applyReadModelIndexes, buildLimitMs } from '#shared/adapters/mongo/indexes.ts'
+import { createMongoProjections } from '#shared/adapters/mongo/projections.ts'
+import { createSecretBox, noSecretBox } from '#shared/adapters/mongo/secret-box.ts'
+import { kafkaAccess } from '#shared/config/kafka-access.ts'
+import type { Environment } from '#shared/config/load-config.ts'
+import { parseSecretsKey } from '#shared/config/parse.ts'
+import type { TopicPartition } from '#shared/ports/subscription.ts'
+import { createProjector } from '#shared/read-model/projector.ts'
+import type { Log } from '#shared/runtime/log.ts'
+import { loadKafkaConfig, loadMongoConfig } from './config.ts'
+import { createDeadLetterOffice } from './dead-letters.ts'
+import { createProjectionBuild } from './projection-build.ts'
+import type { ProjectionTools } from './projection-changes.ts'
+import type { AdminTools } from './tools.ts'
+
+type Tell = (line: string) => void
+
+/** The tools on real Kafka and MongoDB. Nothing is read or connected before a tool is used. */
+export function composeAdmin(environment: Environment, tell: Tell = () => {}): AdminTools {
+  const opened: Mongo[] = []
+  const started: { stop(): Promise<void> }[] = []
+
+  function openMongo(silenceMs?: number) {
+    const config = loadMongoConfig(environment)
+    const mongo = createMongo({
+      url: config.MONGODB_URL,
+      database: config.MONGODB_DATABASE,
+      ...(silenceMs !== undefined && { silenceMs }),
+    })
+    opened.push(mongo)
+    return { config, db: mongo.db }
+  }
+
+  function openKafka() {
+    const config = loadKafkaConfig(environment)
+    const kafka = createKafka({ ...kafkaAccess(config), clientId: 'contact-import.admin' })
+    return { kafka, topicPrefix: config.KAFKA_PREFIX }
+  }
+
+  function projections(): ProjectionTools {
+    const { kafka, topicPrefix } = openKafka()
+    const { db } = openMongo()
+    const jobsIn = (collection: string) => createMongoImportJobs({ db, collection })
+    /** A group of its own: it shares the partitions with nobody, and commits nothing. */
+    const projectorInto = (collection: string, limitOf: (partition: TopicPartition) => number) =>
+      createProjector({
+        subscription: createSubscription({
+          kafka,
+          groupId: `${topicPrefix}contact-import.projector.build.${randomUUID()}`,
+          topics: [topics.imports.name, topics.deliveries.name],
+          topicPrefix,
+        }),
+        readModel: { current: async () => ({ revision: 0, stores: [jobsIn(collection)] }), follows: async () => {} },
+        limitOf,
+        pause: (ms) => delay(ms),
+        log: telling(tell),
+      })
+    return {
+      keeper: createMongoProjections({ db }),
+      comparison: createMongoComparison({ db }),
+      buildOf: ({ active, target, pause }) =>
+        createProjectionBuild({
+          active: jobsIn(active),
+          target: jobsIn(target),
+          projectorWith: (limitOf) => projectorInto(target, limitOf),
+          pause,
+          tell,
+          now: Date.now,
+        }),
+      async applyIndexes(collection) {
+        await applyReadModelIndexes(openMongo(buildLimitMs).db, collection)
+      },
+      now: Date.now,
+      pause: (ms) => delay(ms),
+      tell,
+    }
+  }
+
+  return {
+    clock: Date,
+    registry() {
+      const { config, db } = openMongo()
+      const key = config.SECRETS_KEY
+      const secretBox = key === undefined ? noSecretBox : createSecretBox(parseSecretsKey(key))
+      return createMongoApiClientRegistry({ db, secretBox })
+    },
+    checkTopics() {
+      const { kafka, topicPrefix } = openKafka()
+      return checkTopics(kafka, { topicPrefix })
+    },
+    async applyTopics() {
+      const { kafka, topicPrefix } = openKafka()
+      await applyTopics(kafka, { topicPrefix })
+      return Object.values(topics).map(({ name }) => `${topicPrefix}${name}`)
+    },
+    applyIndexes: () => applyIndexes(openMongo(buildLimitMs).db),
+    deadLetters() {
+      const { kafka, topicPrefix } = openKafka()
+      const lanes = [topics.imports, topics.deadLetters].map((topic) => createLane({ kafka, topic, topicPrefix }))
+      const appender = createAppender({ lanes })
+      const groupId = `${topicPrefix}contact-import.admin`
+      const reader = createReader({ kafka, groupId, topics: [topics.deadLetters.name], topicPrefix })
+      const trimmer = createTrimmer({ kafka, topicPrefix })
+      started.push(appender, reader, trimmer)
+      void appender.start()
+      void reader.start()
+      return createDeadLetterOffice({ reader, appender, trimmer })
+    },
+    projections,
+    async close() {
+      await Promise.all(started.splice(0).map((one) => one.stop()))
+      for (const mongo of opened.splice(0)) await mongo.close()
+    },
+  }
+}
+
+/** What goes wrong, for the person who waits. */
+function telling(tell: Tell): Log {
+  const line = ({ err: _, ...fields }: Record<string, unknown>, message: string) =>
+    tell(`${message} ${JSON.stringify(fields)}`)
+  const log: Log = { debug() {}, info() {}, warn: line, error: line, child: () => log }
+  return log
+}

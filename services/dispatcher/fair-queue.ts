@@ -1,0 +1,46 @@
+/**
+ * Items in turns by group: a group with thousands of items delays another by one item at a time, not by thousands.
+ * Within a group, first in first out.
+ */
+export type FairQueue<T> = {
+  push(group: string, item: T): void
+  /** The next item, or undefined when all groups are empty. */
+  take(): T | undefined
+  /** Drops all other items; the order of turns stays. */
+  retain(wanted: (item: T) => boolean): void
+  size(): number
+}
+
+export function createFairQueue<T>(): FairQueue<T> {
+  /** Insertion order is the order of turns: a group that was served goes to the end. */
+  const groups = new Map<string, T[]>()
+  let size = 0
+
+  return {
+    push(group, item) {
+      const waiting = groups.get(group)
+      if (waiting === undefined) groups.set(group, [item])
+      else waiting.push(item)
+      size += 1
+    },
+    take() {
+      const turn = groups.entries().next()
+      if (turn.done) return undefined
+      const [group, waiting] = turn.value
+      groups.delete(group)
+      const item = waiting.shift()
+      if (waiting.length > 0) groups.set(group, waiting)
+      size -= 1
+      return item
+    },
+    retain(wanted) {
+      for (const [group, waiting] of groups) {
+        const kept = waiting.filter(wanted)
+        size -= waiting.length - kept.length
+        if (kept.length === 0) groups.delete(group)
+        else groups.set(group, kept)
+      }
+    },
+    size: () => size,
+  }
+}

@@ -1,0 +1,70 @@
+import type { Meter } from '@opentelemetry/api'
+import type { DeliveryEvent } from '#schemas/events/deliveries.ts'
+import type { GateState } from './attempt-gate.ts'
+
+/** What the dispatcher counts and measures. No attribute names a job, a client or a contact. */
+export type DispatchMetrics = {
+  attempted(attempt: {
+    readonly outcome: DeliveryEvent['type']
+    readonly status?: number
+    readonly reason?: string
+    readonly durationMs: number
+    readonly appendMs: number
+    readonly size: number
+  }): void
+  replanned(): void
+  recovered(recovery: { readonly waitedMs: number; readonly foldMs: number }): void
+  /** Asked whenever metrics are collected. */
+  observe(now: () => DispatchState): void
+}
+
+export type DispatchState = GateState & {
+  /** Outcomes on their way into the log. */
+  readonly recording: number
+  /** Chunks ready or waiting for their time. */
+  readonly waiting: number
+  readonly partitions: number
+}
+
+const breakerStates = ['closed', 'half_open', 'open'] as const
+
+export function createDispatchMetrics(meter: Meter): DispatchMetrics {
+  const attempts = meter.createCounter('dispatcher.attempts', { description: 'Attempts by outcome' })
+  const contacts = meter.createCounter('dispatcher.contacts', { description: 'Contacts by outcome of their chunk' })
+  const calls = meter.createHistogram('dispatcher.call.duration', { unit: 'ms', description: 'Calls to the AI system' })
+  const appends = meter.createHistogram('dispatcher.append.duration', { unit: 'ms', description: 'Outcome to log' })
+  const replans = meter.createCounter('dispatcher.replans', { description: 'Waiting chunks planned again' })
+  const recoveries = meter.createHistogram('dispatcher.recovery.duration', { unit: 'ms', description: 'Partition' })
+  const gauges = {
+    calls: meter.createObservableGauge('dispatcher.calls', { description: 'Calls under way' }),
+    limit: meter.createObservableGauge('dispatcher.calls.limit', { description: 'Calls allowed' }),
+    breaker: meter.createObservableGauge('dispatcher.breaker', { description: '0 closed, 1 half open, 2 open' }),
+    recording: meter.createObservableGauge('dispatcher.recording', { description: 'Outcomes not in the log yet' }),
+    waiting: meter.createObservableGauge('dispatcher.waiting', { description: 'Chunks held and not called' }),
+    partitions: meter.createObservableGauge('dispatcher.partitions', { description: 'Partitions owned' }),
+  }
+  return {
+    attempted({ outcome, status, reason, durationMs, appendMs, size }) {
+      attempts.add(1, { outcome, result: status === undefined ? reason : String(status) })
+      calls.record(durationMs, { outcome })
+      appends.record(appendMs)
+      if (outcome === 'ChunkSent' || outcome === 'ChunkFailed') contacts.add(size, { outcome })
+    },
+    replanned: () => replans.add(1),
+    recovered({ waitedMs, foldMs }) {
+      recoveries.record(waitedMs, { part: 'wait' })
+      recoveries.record(foldMs, { part: 'fold' })
+    },
+    observe(now) {
+      meter.addBatchObservableCallback((result) => {
+        const state = now()
+        result.observe(gauges.calls, state.calls)
+        result.observe(gauges.limit, state.limit)
+        result.observe(gauges.breaker, breakerStates.indexOf(state.breaker))
+        result.observe(gauges.recording, state.recording)
+        result.observe(gauges.waiting, state.waiting)
+        result.observe(gauges.partitions, state.partitions)
+      }, Object.values(gauges))
+    },
+  }
+}

@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto'
+import { availableParallelism } from 'node:os'
+import { setTimeout as pause } from 'node:timers/promises'
+import { topics } from '#schemas/events/catalogue.ts'
+import { createKafka } from '#shared/adapters/kafka/connect.ts'
+import { createLane } from '#shared/adapters/kafka/lane.ts'
+import { createEventLogProbe } from '#shared/adapters/kafka/probe.ts'
+import { createReader } from '#shared/adapters/kafka/reader.ts'
+import { createMongoApiClients } from '#shared/adapters/mongo/api-clients.ts'
+import { createMongo } from '#shared/adapters/mongo/connect.ts'
+import { createMongoIdempotencyKeys } from '#shared/adapters/mongo/idempotency-keys.ts'
+import { createMongoRateLimiter } from '#shared/adapters/mongo/rate-limiter.ts'
+import { createSecretBox, noSecretBox } from '#shared/adapters/mongo/secret-box.ts'
+import { systemClock } from '#shared/adapters/system-clock.ts'
+import { kafkaAccess } from '#shared/config/kafka-access.ts'
+import { parseAddressBlocks, parseSecretsKey } from '#shared/config/parse.ts'
+import { createGuard } from '#shared/http/guard.ts'
+import { healthRoutes } from '#shared/http/health-routes.ts'
+import { createHttpApp, httpServer } from '#shared/http/http-app.ts'
+import type { EventAppender, EventReader } from '#shared/ports/event-log.ts'
+import type { IdempotencyKeys } from '#shared/ports/idempotency-keys.ts'
+import type { Part } from '#shared/runtime/lifecycle.ts'
+import type { Log } from '#shared/runtime/log.ts'
+import type { ProcessContext } from '#shared/runtime/run-process.ts'
+import { readVersion } from '#shared/runtime/version.ts'
+import { createAcceptImport } from './accept-import.ts'
+import type { IngestConfig } from './config.ts'
+import { importRoutes } from './import-routes.ts'
+import { createPlanWorkers } from './plan-workers.ts'
+import { createPlanner } from './planner.ts'
+import { createVerifySignature } from './verify-signature.ts'
+
+/** What a test may put itself between, to end the process at the worst moment. */
+export type IngestPorts = {
+  readonly keys: IdempotencyKeys
+  readonly appender: EventAppender
+  readonly reader: EventReader
+}
+type Instrument = (ports: IngestPorts) => IngestPorts
+
+const clientId = 'contact-import.ingest'
+
+/** The parts of ingest without its HTTP listener, in the order they start, and the route they serve. */
+export function ingestParts(config: IngestConfig, log: Log, instrument: Instrument = (ports) => ports) {
+  const topicPrefix = config.KAFKA_PREFIX
+  const kafka = createKafka({
+    ...kafkaAccess(config),
+    clientId,
+    log: (level, message, details) => log[level](details, `kafka: ${message}`),
+  })
+  const mongo = createMongo({
+    url: config.MONGODB_URL,
+    database: config.MONGODB_DATABASE,
+    onConnectFailed: (cause) => log.warn({ err: cause }, 'the database cannot be reached; connecting again'),
+  })
+  const probe = createEventLogProbe({ kafka })
+  const lane = createLane({ kafka, topic: topics.imports, topicPrefix })
+  const reader = createReader({
+    kafka,
+    groupId: `${topicPrefix}${clientId}.reader`,
+    topics: [topics.imports.name],
+    topicPrefix,
+  })
+  const workers = createPlanWorkers({ threads: Math.max(1, availableParallelism() - 1), log })
+  const planner = createPlanner({ workers })
+  const secretBox =
+    config.SECRETS_KEY === undefined ? noSecretBox : createSecretBox(parseSecretsKey(config.SECRETS_KEY))
+  const ports = instrument({ keys: createMongoIdempotencyKeys({ db: mongo.db }), appender: lane, reader })
+  const acceptImport = createAcceptImport({
+    ...ports,
+    planner,
+    clock: systemClock,
+    newJobId: randomUUID,
+    pause: (ms) => pause(ms),
+    leaseMs: config.IDEMPOTENCY_LEASE_SECONDS * 1_000,
+    retentionMs: config.IDEMPOTENCY_RETENTION_HOURS * 3_600_000,
+    waitMs: config.IDEMPOTENCY_WAIT_SECONDS * 1_000,
+    maxContacts: config.MAX_CONTACTS,
+  })
+  const rateLimiter = createMongoRateLimiter({
+    db: mongo.db,
+    onStandIn: (cause) => log.warn({ err: cause }, 'rate limits cannot be shared; this process limits by itself'),
+  })
+  const routes = importRoutes({
+    guard: createGuard({
+      apiClients: createMongoApiClients({ db: mongo.db, clock: systemClock, secretBox }),
+      rateLimiter,
+      defaultRate: config.RATE_LIMIT_DEFAULT,
+    }),
+    verifySignature: createVerifySignature({ clock: systemClock, skewMs: config.SIGNATURE_SKEW_SECONDS * 1_000 }),
+    acceptImport,
+    planner,
+    settings: {
+      maxBodyBytes: config.MAX_BODY_BYTES,
+      maxContacts: config.MAX_CONTACTS,
+      chunkSize: config.CHUNK_SIZE,
+      defaultRegion: config.DEFAULT_REGION,
+    },
+  })
+  const parts: readonly Part[] = [
+    { name: 'database', start: async () => {}, stop: () => mongo.close() },
+    { name: 'event log probe', start: async () => {}, stop: () => probe.stop() },
+    { name: 'imports lane', start: () => lane.start(), stop: () => lane.stop() },
+    { name: 'imports reader', start: () => reader.start(), stop: () => reader.stop() },
+    { name: 'planning workers', start: async () => {}, stop: () => workers.close() },
+  ]
+  return { parts, routes, checks: { database: () => mongo.probe(1_500), event_log: () => probe.probe(1_500) } }
+}
+
+export async function composeIngest(
+  config: IngestConfig,
+  { log, isStopping }: ProcessContext,
+  instrument?: Instrument,
+) {
+  const { parts, routes, checks } = ingestParts(config, log, instrument)
+  const app = await createHttpApp({ log, trustedProxies: parseAddressBlocks(config.TRUSTED_PROXIES) })
+  await app.register(healthRoutes({ version: readVersion(), clock: systemClock, checks, isStopping }))
+  await app.register(routes)
+  return [...parts, httpServer({ app, host: config.HTTP_HOST, port: config.HTTP_PORT })]
+}

@@ -1,0 +1,137 @@
+import { createHash } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { contracts } from '#schemas/http/contracts.ts'
+import { dryRunMessages } from '#schemas/http/import.ts'
+import { phoneMetadataVersion } from '#shared/domain/phone.ts'
+import { negotiateLanguage } from '#shared/errors/language.ts'
+import { ServiceError } from '#shared/errors/service-error.ts'
+import type { Guard } from '#shared/http/guard.ts'
+import { requireCorrelationId } from '#shared/http/request-headers.ts'
+import type { ApiClient } from '#shared/ports/api-clients.ts'
+import type { ImportOutcome, ImportRequest } from './accept-import.ts'
+import type { Planner } from './planner.ts'
+import { decodeBody, requireJson } from './request-body.ts'
+import { idempotencyKeyOf, isDryRun } from './request-headers.ts'
+import type { VerifySignature } from './verify-signature.ts'
+
+type Deps = {
+  readonly guard: Guard
+  readonly verifySignature: VerifySignature
+  readonly acceptImport: (request: ImportRequest) => Promise<ImportOutcome>
+  readonly planner: Planner
+  readonly settings: {
+    readonly maxBodyBytes: number
+    readonly maxContacts: number
+    readonly chunkSize: number
+    readonly defaultRegion: string
+  }
+}
+
+const json = 'application/json; charset=utf-8'
+
+/** Seconds after which a refused request is worth repeating. */
+const retryAfter = { inProgress: 1, overloaded: 1, uncertain: 5 } as const
+
+/** POST /v1/contacts/import. The checks stand in the order in which they answer. */
+export const importRoutes = (deps: Deps) =>
+  async function routes(app: FastifyInstance): Promise<void> {
+    const { guard, verifySignature, settings } = deps
+    const clients = new WeakMap<FastifyRequest, ApiClient>()
+
+    app.removeAllContentTypeParsers()
+    app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+
+    app.route({
+      method: contracts.importContacts.method,
+      url: contracts.importContacts.url,
+      bodyLimit: settings.maxBodyBytes,
+      async onRequest(request, reply) {
+        requireJson(request.headers)
+        clients.set(request, await guard(request, reply, 'contacts:import'))
+        if (Number(request.headers['content-length'] ?? 0) > settings.maxBodyBytes) {
+          throw new ServiceError('payload_too_large')
+        }
+      },
+      async handler(request, reply) {
+        const client = clients.get(request)
+        if (client === undefined) throw new ServiceError('unauthorized')
+        const wire = request.body instanceof Uint8Array ? request.body : new Uint8Array()
+        if (client.signingSecrets.length > 0) verifySignature(client.signingSecrets, request.headers, wire)
+        requireCorrelationId(request.headers)
+        const key = idempotencyKeyOf(request.headers)
+        const dryRun = isDryRun(request.headers)
+        const body = await decodeBody(wire, request.headers['content-encoding'], settings.maxBodyBytes)
+        return dryRun
+          ? answerDryRun({ request, reply, client, body }, deps)
+          : answerImport({ request, reply, client, body, key }, deps)
+      },
+    })
+  }
+
+type Exchange = {
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly client: ApiClient
+  readonly body: Uint8Array
+}
+
+const planInputs = (client: ApiClient, settings: Deps['settings']) => ({
+  chunkSize: client.chunkSize ?? settings.chunkSize,
+  region: client.region ?? settings.defaultRegion,
+  phoneMetadataVersion,
+})
+
+async function answerImport(exchange: Exchange & { readonly key: string }, deps: Deps): Promise<FastifyReply> {
+  const { request, reply, client, body, key } = exchange
+  const outcome = await deps.acceptImport({
+    clientId: client.clientId,
+    key,
+    payloadHash: createHash('sha256').update(body).digest('hex'),
+    body,
+    correlationId: request.correlationId,
+    plan: planInputs(client, deps.settings),
+  })
+  switch (outcome.is) {
+    case 'accepted':
+      if (outcome.replayed) reply.header('idempotent-replayed', 'true')
+      return reply
+        .code(202)
+        .header('location', `/v1/contacts/import/${outcome.jobId}`)
+        .type(json)
+        .send(outcome.response)
+    case 'conflict':
+      throw new ServiceError('idempotency_conflict', { existingCreatedAt: outcome.existingCreatedAt })
+    case 'in_progress':
+      throw new ServiceError('request_in_progress', { retryAfterSeconds: retryAfter.inProgress })
+    case 'overloaded':
+      throw new ServiceError('service_unavailable', { retryAfterSeconds: retryAfter.overloaded })
+    case 'uncertain':
+      throw new ServiceError('service_unavailable', { retryAfterSeconds: retryAfter.uncertain })
+    case 'refused':
+      throw refusal(outcome)
+  }
+}
+
+async function answerDryRun({ request, reply, client, body }: Exchange, deps: Deps): Promise<FastifyReply> {
+  const language = negotiateLanguage(request.headers['accept-language'], client.locale ?? 'en')
+  const outcome = await deps.planner.dryRun({
+    body,
+    correlationId: request.correlationId,
+    plan: planInputs(client, deps.settings),
+    maxContacts: deps.settings.maxContacts,
+    message: dryRunMessages[language],
+  })
+  switch (outcome.is) {
+    case 'dry_run':
+      return reply.code(200).header('content-language', language).type(json).send(outcome.response)
+    case 'overloaded':
+      throw new ServiceError('service_unavailable', { retryAfterSeconds: retryAfter.overloaded })
+    case 'refused':
+      throw refusal(outcome)
+  }
+}
+
+const refusal = (refused: Extract<ImportOutcome, { is: 'refused' }>): ServiceError =>
+  refused.error === 'validation_failed'
+    ? new ServiceError('validation_failed', { details: refused.faults })
+    : new ServiceError(refused.error)

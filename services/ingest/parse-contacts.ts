@@ -1,0 +1,58 @@
+import { isUtf8 } from 'node:buffer'
+import type { ContactInput } from '#schemas/contact.ts'
+import type { Fault } from '#schemas/errors.ts'
+import { contactFaults, faultsSought, isContact } from './contact-faults.ts'
+import { changesInParsing, parseExactly } from './exact-json.ts'
+
+export type ParsedContacts =
+  | { readonly is: 'contacts'; readonly contacts: readonly ContactInput[] }
+  | { readonly is: 'refused'; readonly error: 'invalid_json' | 'empty_import' }
+  | { readonly is: 'refused'; readonly error: 'validation_failed'; readonly faults: readonly Fault[] }
+
+/**
+ * The contacts of a request body (RFC 8259, UTF-8, no byte order mark), checked against the `ContactInput` schema and
+ * the bounds that JSON Schema cannot state. Faults are JSON Pointers into the body, never its values. JSON.stringify
+ * writes the `additionalFields` of a contact with the digits and the order of names that they came with.
+ */
+export function parseContacts(body: Uint8Array, maxContacts: number): ParsedContacts {
+  const json = parseJson(body)
+  if (json === null) return { is: 'refused', error: 'invalid_json' }
+  const { value, text } = json
+  const items: readonly unknown[] = Array.isArray(value) ? value : [value]
+  if (items.length === 0) return { is: 'refused', error: 'empty_import' }
+  if (items.length > maxContacts) return invalid([{ pointer: '', code: 'too_many' }])
+  const contacts: ContactInput[] = []
+  const faults: Fault[] = []
+  for (const [index, item] of items.entries()) {
+    if (isContact(item)) contacts.push(item)
+    else faults.push(...contactFaults(item, items === value ? `/${index}` : ''))
+    if (faults.length >= faultsSought) break
+  }
+  if (faults.length > 0) return invalid(faults)
+  return { is: 'contacts', contacts: changesInParsing(text) ? withExactFields(contacts, text) : contacts }
+}
+
+const invalid = (faults: readonly Fault[]): ParsedContacts => ({ is: 'refused', error: 'validation_failed', faults })
+
+/** Null when the body is not JSON. */
+function parseJson(body: Uint8Array): { readonly value: unknown; readonly text: string } | null {
+  if (!isUtf8(body)) return null
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')
+  try {
+    return { value: JSON.parse(text), text }
+  } catch {
+    return null
+  }
+}
+
+/** Only what is valid is parsed a second time: its depth is bounded. */
+function withExactFields(contacts: readonly ContactInput[], text: string): readonly ContactInput[] {
+  const value = parseExactly(text)
+  const items: readonly unknown[] = Array.isArray(value) ? value : [value]
+  return contacts.map((contact, index) => {
+    const fields: unknown = Reflect.get(Object(items[index]), 'additionalFields')
+    return isFields(fields) ? { ...contact, additionalFields: fields } : contact
+  })
+}
+
+const isFields = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null

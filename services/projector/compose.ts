@@ -1,0 +1,88 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { topics } from '#schemas/events/catalogue.ts'
+import { createKafka } from '#shared/adapters/kafka/connect.ts'
+import { createLane } from '#shared/adapters/kafka/lane.ts'
+import { createEventLogProbe } from '#shared/adapters/kafka/probe.ts'
+import { createSubscription } from '#shared/adapters/kafka/subscription.ts'
+import { createMongo } from '#shared/adapters/mongo/connect.ts'
+import { createMongoImportJobs } from '#shared/adapters/mongo/import-jobs.ts'
+import { createMongoProjections } from '#shared/adapters/mongo/projections.ts'
+import { systemClock } from '#shared/adapters/system-clock.ts'
+
+import { kafkaAccess } from '#shared/config/kafka-access.ts'
+import { healthRoutes } from '#shared/http/health-routes.ts'
+import { createHttpApp, httpServer } from '#shared/http/http-app.ts'
+import type { EventAppender } from '#shared/ports/event-log.ts'
+import type { ImportJobWriter } from '#shared/ports/import-jobs.ts'
+import { createProjector } from '#shared/read-model/projector.ts'
+import type { Part } from '#shared/runtime/lifecycle.ts'
+import type { Log } from '#shared/runtime/log.ts'
+import { repeating } from '#shared/runtime/repeating.ts'
+import type { ProcessContext } from '#shared/runtime/run-process.ts'
+import { readVersion } from '#shared/runtime/version.ts'
+import { createAnnounceEnds } from './announce-ends.ts'
+import type { ProjectorConfig } from './config.ts'
+import { readModelOf } from './read-model.ts'
+
+/** What a test may put itself between, to end the process at the worst moment. */
+export type ProjectorPorts = { jobsIn(collection: string): ImportJobWriter; readonly appender: EventAppender }
+type Instrument = (ports: ProjectorPorts) => ProjectorPorts
+
+const groupId = 'contact-import.projector'
+/** How soon a read model that was built anew is followed. */
+const followEveryMs = 1_000
+
+/** The parts of the projector without its HTTP listener, in the order they start. */
+export function projectorParts(config: ProjectorConfig, log: Log, instrument: Instrument = (ports) => ports) {
+  const topicPrefix = config.KAFKA_PREFIX
+  const kafka = createKafka({
+    ...kafkaAccess(config),
+    clientId: groupId,
+    log: (level, message, details) => log[level](details, `kafka: ${message}`),
+  })
+  const mongo = createMongo({
+    url: config.MONGODB_URL,
+    database: config.MONGODB_DATABASE,
+    onConnectFailed: (cause) => log.warn({ err: cause }, 'the database cannot be reached; connecting again'),
+  })
+  const probe = createEventLogProbe({ kafka })
+  const subscription = createSubscription({
+    kafka,
+    groupId: topicPrefix + groupId,
+    topics: [topics.imports.name, topics.deliveries.name],
+    topicPrefix,
+  })
+  const { db } = mongo
+  const lane = createLane({ kafka, topic: topics.jobs, topicPrefix })
+  const { jobsIn, appender } = instrument({
+    jobsIn: (collection) => createMongoImportJobs({ db, collection }),
+    appender: lane,
+  })
+  const readModel = readModelOf({ projections: createMongoProjections({ db }), jobsIn })
+  const projector = createProjector({
+    subscription,
+    readModel,
+    announceEnds: createAnnounceEnds({ appender }),
+    pause: (ms) => pause(ms),
+    log,
+  })
+  const parts: readonly Part[] = [
+    { name: 'database', start: async () => {}, stop: () => mongo.close() },
+    { name: 'event log probe', start: async () => {}, stop: () => probe.stop() },
+    { name: 'jobs lane', start: () => lane.start(), stop: () => lane.stop() },
+    { name: 'projector', start: () => projector.start(), stop: () => projector.stop() },
+    repeating({ name: 'following the read model', everyMs: followEveryMs, work: () => projector.follow(), log }),
+  ]
+  return { parts, checks: { database: () => mongo.probe(1_500), event_log: () => probe.probe(1_500) } }
+}
+
+export async function composeProjector(
+  config: ProjectorConfig,
+  { log, isStopping }: ProcessContext,
+  instrument?: Instrument,
+) {
+  const { parts, checks } = projectorParts(config, log, instrument)
+  const app = await createHttpApp({ log })
+  await app.register(healthRoutes({ version: readVersion(), clock: systemClock, checks, isStopping }))
+  return [...parts, httpServer({ app, host: config.HTTP_HOST, port: config.HTTP_PORT })]
+}

@@ -1,0 +1,29 @@
+import { Value } from '@sinclair/typebox/value'
+import { ImportAcceptedResponse } from '#schemas/http/import.ts'
+import type { JobResponse } from '#schemas/http/job.ts'
+import { pendingJobResponse, toJobResponse } from '#shared/domain/projections/import-job.ts'
+import type { ClaimRecords } from '#shared/ports/idempotency-keys.ts'
+import type { AppliedOffsets, ImportJobReader } from '#shared/ports/import-jobs.ts'
+
+type Deps = { readonly jobs: Pick<ImportJobReader, 'find'>; readonly claims: ClaimRecords }
+
+/** The job, and the offsets its document was folded from; null when there is no document yet. */
+export type JobReading = { readonly job: JobResponse; readonly applied: AppliedOffsets | null }
+
+/**
+ * The client's job, or null. Until the projection has seen `ImportAccepted`, the claim that got the 202 answers:
+ * a job can be read from the moment it was accepted. Another client's job is as absent as one that never existed.
+ */
+export const createReadJob = ({ jobs, claims }: Deps) =>
+  async function readJob(clientId: string, jobId: string): Promise<JobReading | null> {
+    const document = await jobs.find(jobId)
+    const projected = document === null ? null : toJobResponse(document)
+    if (document !== null && projected !== null) {
+      return document.client_id === clientId ? { job: projected, applied: document.applied } : null
+    }
+    const claim = await claims.findByJob(clientId, jobId)
+    if (claim?.response == null) return null
+    const accepted = Value.Parse(ImportAcceptedResponse, JSON.parse(claim.response))
+    const job = pendingJobResponse(accepted, claim.plan.chunkSize)
+    return job && { job, applied: document?.applied ?? null }
+  }
