@@ -1,0 +1,14 @@
+/** The least a server can do for a reader: Fastify and one findOne. The yardstick of the query service. */
+import fastify from 'fastify'
+import { createMongo } from '#shared/adapters/mongo/connect.ts'
+
+const { MONGODB_URL = '', MONGODB_DATABASE = '', HTTP_PORT } = process.env
+const mongo = createMongo({ url: MONGODB_URL, database: MONGODB_DATABASE })
+const jobs = mongo.db.collection<{ _id: string }>('import_jobs')
+const app = fastify()
+app.get('/healthz', async () => ({ status: 'ok' }))
+app.get<{ Params: { job_id: string } }>('/v1/contacts/import/:job_id', async ({ params }) =>
+  jobs.findOne({ _id: params.job_id }),
+)
+process.once('SIGTERM', () => void app.close().then(() => mongo.close()))
+await app.listen({ host: '127.0.0.1', port: Number(HTTP_PORT) })

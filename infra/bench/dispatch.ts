@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { topics } from '#schemas/events/catalogue.ts'
+import { createKafka } from '#shared/adapters/kafka/connect.ts'
+import { createLane } from '#shared/adapters/kafka/lane.ts'
+import { applyTopics } from '#shared/adapters/kafka/topics.ts'
+import { freePort } from '../backing-services/ports.ts'
+import { type Child, startChild } from './child.ts'
+import { numberOption, optionsFrom, refuse } from './options.ts'
+import { plannedImport } from './planned-imports.ts'
+
+const usage =
+  'node infra/bench/dispatch.ts --brokers 127.0.0.1:9092 [--chunks 5000] [--contacts 100] [--concurrency 50] ' +
+  '[--latency MS (instead of 0, 20 and 100)] [--rounds 3] [--warmup 2000]'
+const given = optionsFrom(usage, ['brokers', 'chunks', 'contacts', 'concurrency', 'latency', 'rounds', 'warmup'])
+const brokers = given.brokers?.split(',') ?? refuse(`--brokers must be given. Usage: ${usage}`)
+const chunks = numberOption(given, 'chunks', { fallback: 5_000, min: 100, max: 1_000_000 })
+const contacts = numberOption(given, 'contacts', { fallback: 100, min: 1, max: 1_000 })
+const concurrency = numberOption(given, 'concurrency', { fallback: 50, min: 1, max: 1_000 })
+const rounds = numberOption(given, 'rounds', { fallback: 3, min: 1, max: 100 })
+const one = numberOption(given, 'latency', { fallback: -1, min: 0, max: 10_000 })
+/** Chunks sent before the clock starts, by either program: a service is not measured in its first second. */
+const warmup = numberOption(given, 'warmup', { fallback: 2_000, min: 0, max: 100_000 })
+const all = warmup + chunks
+const latencies = one < 0 ? [0, 20, 100] : [one]
+const chunksPerImport = 50
+
+type Timed = {
+  readonly chunksPerSecond: number
+  readonly cpuSecondsPerMillion: number
+  readonly peakMiB: number
+  readonly lastMiB: number
+}
+
+const received = async (sink: string): Promise<number> => {
+  const counts: unknown = await (await fetch(`${sink}/received`)).json()
+  return typeof counts === 'object' && counts !== null && 'chunks' in counts ? Number(counts.chunks) : 0
+}
+
+/** From the first chunk that counts to the last, as the sink sees it. */
+async function timed(sink: string, child: Child): Promise<Timed> {
+  let before = 0
+  while (before <= warmup) {
+    await delay(5)
+    before = await received(sink)
+  }
+  const [startedAt, cpuBefore] = [performance.now(), child.cpuSeconds()]
+  let [peakMiB, lastMiB, cpuSeconds] = [0, 0, 0]
+  for (let arrived = before; arrived < all; arrived = await received(sink)) {
+    await delay(20)
+    try {
+      lastMiB = child.residentMiB()
+      cpuSeconds = child.cpuSeconds() - cpuBefore
+    } catch {
+      // The plain loop ends by itself with the last chunk.
+    }
+    peakMiB = Math.max(peakMiB, lastMiB)
+  }
+  const seconds = (performance.now() - startedAt) / 1_000
+  const counted = all - before
+  return {
+    chunksPerSecond: counted / seconds,
+    cpuSecondsPerMillion: (cpuSeconds / (counted * contacts)) * 1_000_000,
+    peakMiB,
+    lastMiB,
+  }
+}
+
+async function withSink<T>(latency: number, work: (sink: string) => Promise<T>): Promise<T> {
+  const port = await freePort()
+  const sink = startChild('infra/ai-system/main.ts', ['--port', String(port), '--latency', String(latency)], {})
+  while (!sink.output().includes('listens on')) await delay(20)
+  try {
+    return await work(`http://127.0.0.1:${port}`)
+  } finally {
+    await sink.stop()
+  }
+}
+
+const plain = (latency: number): Promise<Timed> =>
+  withSink(latency, async (sink) => {
+    const loop = startChild('infra/bench/plain-loop.ts', [sink, ...[all, contacts, concurrency].map(String)], {})
+    const result = await timed(sink, loop)
+    await loop.ended
+    return result
+  })
+
+const dispatched = (latency: number): Promise<Timed> =>
+  withSink(latency, async (sink) => {
+    const topicPrefix = `bench${randomUUID().slice(0, 8)}.`
+    const kafka = createKafka({ brokers, clientId: 'bench' })
+    await applyTopics(kafka, { topicPrefix })
+    const admin = kafka.admin()
+    await plant(topicPrefix)
+    const dispatcher = startChild('services/dispatcher/main.ts', [], {
+      KAFKA_BROKERS: brokers.join(','),
+      KAFKA_PREFIX: topicPrefix,
+      AI_SYSTEM_URL: sink,
+      DISPATCH_MAX_CONCURRENCY: String(concurrency),
+      HTTP_PORT: String(await freePort()),
+    })
+    try {
+      return await timed(sink, dispatcher)
+    } finally {
+      await dispatcher.stop()
+      await admin.connect()
+      await admin.deleteTopics({ topics: Object.values(topics).map(({ name }) => topicPrefix + name) })
+      await admin.disconnect()
+    }
+  })
+
+async function plant(topicPrefix: string): Promise<void> {
+  const kafka = createKafka({ brokers, clientId: 'bench' })
+  const lane = createLane({
+    kafka,
+    topic: topics.imports,
+    topicPrefix,
+    maxQueuedBytes: 2 ** 31,
+    maxQueuedAgeMs: 60_000,
+  })
+  await lane.start()
+  for (let planted = 0; planted < all; planted += chunksPerImport) {
+    const shape = { chunks: Math.min(chunksPerImport, all - planted), contactsPerChunk: contacts }
+    const outcome = await lane.append(plannedImport(shape).records)
+    if (outcome.is !== 'appended') throw new Error(`The event log answered ${outcome.is}.`)
+  }
+  await lane.stop()
+}
+
+const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+
+for (const latency of latencies) {
+  const [plainly, dispatches]: [Timed[], Timed[]] = [[], []]
+  for (let round = 0; round < rounds; round += 1) {
+    plainly.push(await plain(latency))
+    dispatches.push(await dispatched(latency))
+  }
+  const of = (timings: readonly Timed[], name: keyof Timed) => median(timings.map((each) => each[name]))
+  const ratio = of(dispatches, 'chunksPerSecond') / of(plainly, 'chunksPerSecond')
+  console.log(
+    JSON.stringify({
+      sink_ms: latency,
+      plain_chunks_per_second: Math.round(of(plainly, 'chunksPerSecond')),
+      dispatched_chunks_per_second: Math.round(of(dispatches, 'chunksPerSecond')),
+      ratio: Number(ratio.toFixed(2)),
+      cpu_seconds_per_million_contacts: Number(of(dispatches, 'cpuSecondsPerMillion').toFixed(2)),
+      plain_cpu_seconds_per_million_contacts: Number(of(plainly, 'cpuSecondsPerMillion').toFixed(2)),
+      peak_resident_mib: Math.round(of(dispatches, 'peakMiB')),
+      last_resident_mib: Math.round(of(dispatches, 'lastMiB')),
+      ratios: dispatches.map((each, i) =>
+        Number((each.chunksPerSecond / (plainly[i]?.chunksPerSecond ?? 1)).toFixed(2)),
+      ),
+    }),
+  )
+}

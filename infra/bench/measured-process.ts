@@ -1,0 +1,75 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as wait } from 'node:timers/promises'
+import { freePort } from '../backing-services/ports.ts'
+import type { Usage } from './usage-reporter.ts'
+
+/** A server of this project as a process of its own, whose use of the machine can be asked for. */
+export type MeasuredProcess = {
+  readonly url: string
+  /** What it used since it was asked last. */
+  usage(): Promise<Usage>
+  /** SIGTERM; resolves when it has ended. */
+  stop(): Promise<void>
+}
+
+type Options = {
+  /** A path is from the root of the repository. */
+  readonly file: string | URL
+  readonly environment: Readonly<Record<string, string>>
+  /** A path that answers 200 as soon as requests can be taken. */
+  readonly readyPath: string
+  /** A folder for CPU profiles, one per thread, written when the process ends. */
+  readonly profiles?: string | undefined
+}
+
+const root = new URL('../..', import.meta.url)
+const reporter = new URL('usage-reporter.ts', import.meta.url).href
+const startLimitMs = 60_000
+
+export async function startMeasuredProcess({
+  file,
+  environment,
+  readyPath,
+  profiles,
+}: Options): Promise<MeasuredProcess> {
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const profiling = profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`]
+  const child = fork(new URL(file, root), {
+    execArgv: ['--import', reporter, ...profiling],
+    env: { ...process.env, ...environment, HTTP_PORT: String(port) },
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
+  const ended = once(child, 'exit')
+
+  const deadline = Date.now() + startLimitMs
+  while (!(await isReady(url + readyPath))) {
+    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`${String(file)} did not start.`)
+    await wait(100)
+  }
+  return {
+    url,
+    async usage() {
+      const answer = once(child, 'message')
+      child.send('usage')
+      // Sent by usage-reporter.ts.
+      const [usage] = (await answer) as [Usage]
+      return usage
+    },
+    async stop() {
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
+}
+
+async function isReady(url: string): Promise<boolean> {
+  try {
+    const { ok, body } = await fetch(url)
+    await body?.cancel()
+    return ok
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,37 @@
+import { parseArgs } from 'node:util'
+
+export type Given = Readonly<Record<string, string | undefined>>
+
+/** Ends the program with one sentence for a person; code 2 says that it was called wrongly. */
+export function refuse(sentence: string): never {
+  console.error(sentence)
+  process.exit(2)
+}
+
+/** The options of the command line, all of them text. An unknown one ends the program with the usage. */
+export function optionsFrom(usage: string, names: readonly string[]): Given {
+  try {
+    const { values } = parseArgs({
+      options: Object.fromEntries(names.map((name) => [name, { type: 'string' }] as const)),
+      strict: true,
+    })
+    return Object.fromEntries(names.map((name) => [name, textOf(values[name])]))
+  } catch (error) {
+    return refuse(`${error instanceof Error ? error.message : 'The options are wrong.'} Usage: ${usage}`)
+  }
+}
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
+type Bounds = { readonly fallback: number; readonly min: number; readonly max: number }
+
+/** A whole number within its bounds, or the fallback where none is given. */
+export function numberOption(given: Given, name: string, { fallback, min, max }: Bounds): number {
+  const text = given[name]
+  if (text === undefined) return fallback
+  const number = Number(text)
+  if (!/^\d+$/.test(text) || number < min || number > max) {
+    refuse(`--${name} must be a whole number from ${min} to ${max}.`)
+  }
+  return number
+}

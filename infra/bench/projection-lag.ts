@@ -1,0 +1,137 @@
+import { availableParallelism } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
+import { topics } from '#schemas/events/catalogue.ts'
+import { headerNames } from '#schemas/events/envelope.ts'
+import { createKafka } from '#shared/adapters/kafka/connect.ts'
+import { applyTopics } from '#shared/adapters/kafka/topics.ts'
+import { createMongo } from '#shared/adapters/mongo/connect.ts'
+import { freePort } from '../backing-services/ports.ts'
+import { type Child, startChild } from './child.ts'
+import { quantile } from './load.ts'
+import { numberOption, optionsFrom, refuse } from './options.ts'
+import { createOwnSurroundings } from './own-surroundings.ts'
+import { sampleContacts } from './sample.ts'
+import { finishedJob, postImport, type Target } from './service-client.ts'
+
+const usage =
+  'KAFKA_BROKERS=127.0.0.1:9092 MONGODB_URL=mongodb://… node infra/bench/projection-lag.ts ' +
+  '[--imports 20] [--contacts 10000] [--concurrency 4]'
+const given = optionsFrom(usage, ['imports', 'contacts', 'concurrency'])
+const imports = numberOption(given, 'imports', { fallback: 20, min: 1, max: 10_000 })
+const contacts = numberOption(given, 'contacts', { fallback: 10_000, min: 1, max: 10_000 })
+const concurrency = numberOption(given, 'concurrency', { fallback: 4, min: 1, max: 64 })
+const { KAFKA_BROKERS, MONGODB_URL } = process.env
+if (!KAFKA_BROKERS || !MONGODB_URL) refuse(`KAFKA_BROKERS and MONGODB_URL must say where those are. Usage: ${usage}`)
+
+const surroundings = await createOwnSurroundings(KAFKA_BROKERS, MONGODB_URL)
+const { KAFKA_PREFIX: topicPrefix = '', MONGODB_DATABASE: database = '' } = surroundings.environment
+const kafka = createKafka({ brokers: KAFKA_BROKERS.split(','), clientId: 'bench' })
+const mongo = createMongo({ url: MONGODB_URL, database })
+const children: Child[] = []
+
+type Place = 'imports' | 'deliveries'
+type Appended = { readonly jobId: string; readonly topic: Place; readonly offset: number; readonly at: number }
+type Seen = { readonly applied: Record<Place, number>; readonly at: number }
+const appended: Appended[] = []
+const seen = new Map<string, Seen[]>()
+
+async function start(file: string, args: readonly string[] = [], variables: Record<string, string> = {}) {
+  const port = await freePort()
+  const withPort = args.length > 0 ? [...args, '--port', String(port)] : []
+  const environment = { ...surroundings.environment, LOG_LEVEL: 'warn', HTTP_PORT: String(port), ...variables }
+  children.push(startChild(file, withPort, environment))
+  const url = `http://127.0.0.1:${port}`
+  while (
+    !(await fetch(`${url}/healthz`).then(
+      ({ body }) => body?.cancel().then(() => true),
+      () => false,
+    ))
+  )
+    await delay(50)
+  return url
+}
+
+/** When the log took each record that changes a job: its own time of appending. */
+async function noteAppends() {
+  const consumer = kafka.consumer({ groupId: `${topicPrefix}bench`, maxWaitTimeInMs: 100 })
+  await consumer.connect()
+  const names: Record<string, Place> = {
+    [topicPrefix + topics.imports.name]: 'imports',
+    [topicPrefix + topics.deliveries.name]: 'deliveries',
+  }
+  await consumer.subscribe({ topics: Object.keys(names), fromBeginning: true })
+  await consumer.run({
+    autoCommit: false,
+    eachMessage: async ({ topic, message: { key, headers, offset, timestamp } }) => {
+      const place = names[topic]
+      if (place === undefined || headers?.[headerNames.type]?.toString() === 'ChunkPlanned') return
+      appended.push({ jobId: String(key), topic: place, offset: Number(offset), at: Number(timestamp) })
+    },
+  })
+  return consumer
+}
+
+/** When each version of a job's document could be read. */
+function noteDocuments() {
+  const only = { $project: { 'documentKey._id': 1, 'fullDocument.applied': 1 } }
+  const stream = mongo.db.collection('import_jobs').watch([only])
+  stream.on('change', (change) => {
+    const jobId = String(Reflect.get(Object(Reflect.get(change, 'documentKey')), '_id'))
+    const applied = Reflect.get(Object(Reflect.get(change, 'fullDocument')), 'applied')
+    seen.set(jobId, [...(seen.get(jobId) ?? []), { applied, at: Date.now() }])
+  })
+  stream.on('error', (error) => console.error(`The documents can be watched no more: ${error.message}`))
+  return stream
+}
+
+/** From the moment the log had a record to the first document that has it; Infinity where none has. */
+const lagOf = ({ jobId, topic, offset, at }: Appended): number =>
+  (seen.get(jobId)?.find(({ applied }) => applied[topic] >= offset)?.at ?? Number.POSITIVE_INFINITY) - at
+
+async function load(target: Target, query: string): Promise<void> {
+  const body = new TextEncoder().encode(JSON.stringify(sampleContacts({ count: contacts, seed: 1 })))
+  let left = imports
+  const worker = async () => {
+    const jobIds: string[] = []
+    while (left-- > 0) jobIds.push((await postImport(target, body)).accepted.job_id)
+    for (const jobId of jobIds) await finishedJob({ ...target, url: query }, jobId, 250)
+  }
+  await Promise.all(Array.from({ length: concurrency }, worker))
+}
+
+try {
+  await applyTopics(kafka, { topicPrefix })
+  const stream = noteDocuments()
+  const consumer = await noteAppends()
+  const ai = await start('infra/ai-system/main.ts', ['--latency', '20'])
+  const system = { AI_SYSTEM_URL: ai }
+  for (const service of ['dispatcher', 'projector']) await start(`services/${service}/main.ts`, [], system)
+  const ingest = await start('services/ingest/main.ts')
+  const query = await start('services/query/main.ts')
+  // What joined first has to be given its partitions.
+  await delay(5_000)
+  const signal = AbortSignal.timeout(600_000)
+  const target = { url: ingest, key: surroundings.apiKey, signal }
+  await load(target, query)
+  while (appended.some((record) => lagOf(record) === Number.POSITIVE_INFINITY)) await delay(100, undefined, { signal })
+  const lags = appended.map(lagOf).toSorted((a, b) => a - b)
+  const [, , projector] = children
+  const figures = {
+    projector_cpu_seconds: projector?.cpuSeconds(),
+    events: lags.length,
+    p50_ms: quantile(lags, 0.5),
+    p99_ms: quantile(lags, 0.99),
+    max_ms: lags.at(-1),
+  }
+  console.log(JSON.stringify({ ...figures, imports, contacts, cores: availableParallelism() }))
+  await Promise.all([stream.close(), consumer.disconnect()])
+} finally {
+  await Promise.all(children.map((child) => child.stop()))
+  await mongo.close()
+  const admin = kafka.admin()
+  await admin.connect()
+  const others = Object.values(topics).filter(({ name }) => name !== topics.imports.name)
+  await admin.deleteTopics({ topics: others.map(({ name }) => topicPrefix + name) })
+  await admin.disconnect()
+  await surroundings.remove()
+}

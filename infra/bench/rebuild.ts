@@ -1,0 +1,175 @@
+import { randomUUID } from 'node:crypto'
+import { availableParallelism } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
+import { topics } from '#schemas/events/catalogue.ts'
+import { eventSources, headerNames } from '#schemas/events/envelope.ts'
+import { createKafka } from '#shared/adapters/kafka/connect.ts'
+import { createLane } from '#shared/adapters/kafka/lane.ts'
+import { createSubscription } from '#shared/adapters/kafka/subscription.ts'
+import { applyTopics } from '#shared/adapters/kafka/topics.ts'
+import { createMongo } from '#shared/adapters/mongo/connect.ts'
+import { createMongoImportJobs } from '#shared/adapters/mongo/import-jobs.ts'
+import { toRecord } from '#shared/domain/events/codec.ts'
+import { createLog } from '#shared/observability/log.ts'
+import { createProjector } from '#shared/read-model/projector.ts'
+import { numberOption, optionsFrom, refuse } from './options.ts'
+import { plannedImport } from './planned-imports.ts'
+
+const usage =
+  'KAFKA_BROKERS=127.0.0.1:9092 MONGODB_URL=mongodb://… node infra/bench/rebuild.ts [--jobs 4000] [--chunks 10] [--rounds 3]'
+const given = optionsFrom(usage, ['jobs', 'chunks', 'rounds'])
+const jobs = numberOption(given, 'jobs', { fallback: 4_000, min: 10, max: 1_000_000 })
+const chunks = numberOption(given, 'chunks', { fallback: 10, min: 1, max: 1_000 })
+const rounds = numberOption(given, 'rounds', { fallback: 3, min: 1, max: 20 })
+const { KAFKA_BROKERS, MONGODB_URL } = process.env
+if (!KAFKA_BROKERS || !MONGODB_URL) refuse(`KAFKA_BROKERS and MONGODB_URL must say where those are. Usage: ${usage}`)
+
+const topicPrefix = `bench${randomUUID().slice(0, 8)}.`
+const connect = () => createKafka({ brokers: KAFKA_BROKERS.split(','), clientId: 'bench' })
+const kafka = connect()
+const mongo = createMongo({ url: MONGODB_URL, database: `bench_${randomUUID().slice(0, 8)}` })
+const read = [topics.imports.name, topics.deliveries.name] as const
+const contactsPerChunk = 20
+/** Each job: accepted, planned and sent. */
+const events = jobs * (1 + 2 * chunks)
+
+async function plant(): Promise<void> {
+  const [imports, deliveries] = [topics.imports, topics.deliveries].map((topic) =>
+    createLane({ kafka, topic, topicPrefix, maxQueuedAgeMs: 60_000, maxQueuedBytes: 2 ** 30 }),
+  )
+  if (imports === undefined || deliveries === undefined) return
+  await Promise.all([imports.start(), deliveries.start()])
+  for (let planted = 0; planted < jobs; planted += 200) {
+    const batch = Array.from({ length: Math.min(200, jobs - planted) }, () =>
+      plannedImport({ chunks, contactsPerChunk }),
+    )
+    const appends = batch.flatMap(({ jobId, records }) => [
+      imports.append(records),
+      deliveries.append(outcomesOf(jobId)),
+    ])
+    for (const { is } of await Promise.all(appends)) if (is !== 'appended') throw new Error(`An append was ${is}.`)
+  }
+  await Promise.all([imports.stop(), deliveries.stop()])
+}
+
+const outcomesOf = (job_id: string) =>
+  Array.from({ length: chunks }, (_, chunk_index) => {
+    const sent_at = new Date().toISOString()
+    const data = {
+      job_id,
+      chunk_index,
+      size: contactsPerChunk,
+      attempt: 1,
+      sent_at,
+      response_status_code: 200,
+      duration_ms: 5,
+    }
+    return toRecord({ type: 'ChunkSent', data }, { source: eventSources.dispatcher, time: sent_at })
+  })
+
+/** From the first record to the last; joining a group takes seconds that say nothing about either. */
+function stopwatch() {
+  let begun: number | null = null
+  return {
+    begin() {
+      begun ??= performance.now()
+    },
+    seconds: () => (performance.now() - (begun ?? performance.now())) / 1_000,
+  }
+}
+
+/** What a rebuild does: the projector from offset 0 into a collection of its own. */
+async function rebuilt(): Promise<number> {
+  const watch = stopwatch()
+  const collection = `rebuilt_${randomUUID()}`
+  const store = createMongoImportJobs({ db: mongo.db, collection })
+  const subscription = createSubscription({
+    kafka: connect(),
+    groupId: topicPrefix + collection,
+    topics: read,
+    topicPrefix,
+  })
+  const projector = createProjector({
+    subscription: {
+      ...subscription,
+      start: (handlers) =>
+        subscription.start({
+          ...handlers,
+          records(records) {
+            watch.begin()
+            return handlers.records(records)
+          },
+        }),
+    },
+    readModel: { current: async () => ({ revision: 0, stores: [store] }), follows: async () => {} },
+    pause: (ms) => delay(ms),
+    log: createLog({ level: 'silent', service: 'bench' }),
+  })
+  await projector.start()
+  const folded = () => projector.reached().reduce((sum, { offset }) => sum + offset, 0)
+  while (folded() < events) await delay(5)
+  const seconds = watch.seconds()
+  await projector.stop()
+  await mongo.db.collection(collection).drop()
+  return events / seconds
+}
+
+type Update = { readonly updateOne: { readonly filter: object; readonly update: object; readonly upsert: true } }
+
+/** A change as the plainest loop would write it: no order, no repeats, no sums. */
+function updateOf(type: string | undefined, value: Buffer | null): Update[] {
+  if (value === null || type === 'ChunkPlanned') return []
+  const data = JSON.parse(value.toString())
+  const { job_id: _id, chunk_index, ...facts } = data
+  const update = type === 'ImportAccepted' ? { $set: facts } : { $set: { [`chunks.${chunk_index}`]: facts } }
+  return [{ updateOne: { filter: { _id }, update, upsert: true } }]
+}
+
+/** Consume and bulkWrite, and nothing else. */
+async function bare(): Promise<number> {
+  const watch = stopwatch()
+  const collection = mongo.db.collection(`bare_${randomUUID()}`)
+  const consumer = connect().consumer({ groupId: topicPrefix + randomUUID(), maxWaitTimeInMs: 250 })
+  let passed = 0
+  await consumer.connect()
+  await consumer.subscribe({ topics: read.map((name) => topicPrefix + name), fromBeginning: true })
+  await consumer.run({
+    autoCommit: false,
+    partitionsConsumedConcurrently: 4,
+    eachBatch: async ({ batch }) => {
+      watch.begin()
+      const writes = batch.messages.flatMap(({ headers, value }) =>
+        updateOf(headers?.[headerNames.type]?.toString(), value),
+      )
+      if (writes.length > 0) await collection.bulkWrite(writes, { ordered: false })
+      passed += batch.messages.length
+    },
+  })
+  while (passed < events) await delay(5)
+  const seconds = watch.seconds()
+  await consumer.disconnect()
+  await collection.drop()
+  return events / seconds
+}
+
+const median = (figures: readonly number[]) => figures.toSorted((a, b) => a - b)[Math.floor(figures.length / 2)] ?? 0
+
+try {
+  await applyTopics(kafka, { topicPrefix })
+  await plant()
+  const figures: { rebuild: number; bare: number }[] = []
+  for (let round = 0; round < rounds; round += 1) {
+    figures.push({ bare: Math.round(await bare()), rebuild: Math.round(await rebuilt()) })
+  }
+  console.table(figures)
+  const [bareRate, rate] = [median(figures.map((one) => one.bare)), median(figures.map((one) => one.rebuild))]
+  const result = { events, bare_events_per_second: bareRate, rebuild_events_per_second: rate, share: rate / bareRate }
+  console.log(JSON.stringify({ ...result, cores: availableParallelism(), node: process.version }))
+} finally {
+  await mongo.db.dropDatabase()
+  await mongo.close()
+  const admin = kafka.admin()
+  await admin.connect()
+  await admin.deleteTopics({ topics: Object.values(topics).map(({ name }) => topicPrefix + name) })
+  await admin.disconnect()
+}

@@ -1,0 +1,111 @@
+"""How imports end, told once each: a reader of `contact-import.jobs` to start from.
+
+What it did and how far it read are in one SQLite file and change in one transaction, so that nothing is dealt with
+twice or left out, whenever it dies.
+"""
+
+import json
+import os
+import signal
+import sqlite3
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.consumer.subscription_state import ConsumerRebalanceListener
+
+KAFKA_BROKERS = os.environ.get("KAFKA_BROKERS", "127.0.0.1:9092").split(",")
+TOPIC = os.environ.get("TOPIC", "contact-import.jobs")
+GROUP_ID = os.environ.get("GROUP_ID", "my-team.follow-jobs")
+DATABASE = os.environ.get("DATABASE", "follow-jobs.sqlite")
+
+# Versions of events this program knows; any other is left alone.
+KNOWN = {"urn:contact-import:events:ImportCompleted:1", "urn:contact-import:events:ImportFailed:1"}
+
+# kafka-python calls the listener below from a thread of its own, while the main one waits for it in `poll`.
+database = sqlite3.connect(DATABASE, check_same_thread=False)
+database.executescript(
+    """
+    CREATE TABLE IF NOT EXISTS positions (topic TEXT, partition INTEGER, next TEXT, PRIMARY KEY (topic, partition));
+    CREATE TABLE IF NOT EXISTS outcomes (ce_id TEXT PRIMARY KEY, job_id TEXT, type TEXT, data TEXT);
+    """
+)
+
+
+def deal(record):
+    """What the program is for. Here it keeps the outcome and prints it; a repeat changes nothing."""
+    headers = {name: value.decode() for name, value in record.headers if value is not None}
+    if headers.get("ce_dataschema") not in KNOWN:
+        return
+    row = (headers["ce_id"], headers["ce_subject"], headers["ce_type"], record.value.decode())
+    if database.execute("INSERT OR IGNORE INTO outcomes VALUES (?, ?, ?, ?)", row).rowcount > 0:
+        print(json.dumps({"id": row[0], "type": row[2], "job_id": row[1]}), flush=True)
+
+
+class GoOnWhereWeWere(ConsumerRebalanceListener):
+    """The group only shares the partitions out; where to go on is known here. Without a position: at the beginning."""
+
+    def __init__(self, consumer):
+        self.consumer = consumer
+
+    def on_partitions_revoked(self, revoked):
+        """Nothing is kept in memory that would have to be saved."""
+
+    def on_partitions_assigned(self, assigned):
+        for partition in assigned:
+            query = "SELECT next FROM positions WHERE topic = ? AND partition = ?"
+            found = database.execute(query, (partition.topic, partition.partition)).fetchone()
+            if found is not None:
+                self.consumer.seek(partition, int(found[0]))
+
+
+def read_batch(partition: TopicPartition, records):
+    # One transaction, rolled back when anything in it fails.
+    with database:
+        for record in records:
+            deal(record)
+        next_offset = str(records[-1].offset + 1)
+        database.execute(
+            "INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", (partition.topic, partition.partition, next_offset)
+        )
+
+
+def security():
+    tls = os.environ.get("KAFKA_TLS") == "true"
+    mechanism = os.environ.get("KAFKA_SASL_MECHANISM")
+    if mechanism is None:
+        return {"security_protocol": "SSL" if tls else "PLAINTEXT"}
+    return {
+        "security_protocol": "SASL_SSL" if tls else "SASL_PLAINTEXT",
+        "sasl_mechanism": mechanism,
+        "sasl_plain_username": os.environ.get("KAFKA_SASL_USERNAME"),
+        "sasl_plain_password": os.environ.get("KAFKA_SASL_PASSWORD"),
+    }
+
+
+def main():
+    stopping = False
+
+    def stop(*_):
+        nonlocal stopping
+        stopping = True
+
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)
+    consumer = KafkaConsumer(
+        bootstrap_servers=KAFKA_BROKERS,
+        group_id=GROUP_ID,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        # How long the partitions of an instance that died wait for another.
+        session_timeout_ms=10_000,
+        **security(),
+    )
+    consumer.subscribe([TOPIC], listener=GoOnWhereWeWere(consumer))
+    while not stopping:
+        for partition, records in consumer.poll(timeout_ms=500).items():
+            read_batch(partition, records)
+    consumer.close()
+    database.close()
+
+
+if __name__ == "__main__":
+    main()
