@@ -1,0 +1,112 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join, posix } from 'node:path'
+import { parseAst } from 'vitest/node'
+
+/** A file of the repository: its path from the top, with forward slashes. */
+export type SourceFile = { readonly path: string; readonly text: string }
+
+/** A rule looks at a whole tree and says what is wrong, one sentence each, the file first. */
+export type Rule = (files: readonly SourceFile[]) => readonly string[]
+
+/** One dependency of a module: on a file of the repository, a Node module or a package. */
+export type Edge = {
+  readonly from: string
+  readonly typeOnly: boolean
+  readonly to:
+    | { readonly is: 'file'; readonly path: string }
+    | { readonly is: 'builtin' | 'package'; readonly name: string }
+}
+
+export type Node = { readonly type: string; readonly [member: string]: unknown }
+
+export const isCode = ({ path }: SourceFile): boolean => /\.m?[jt]s$/.test(path)
+export const isNode = (value: unknown): value is Node =>
+  typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string'
+
+const parsed = new WeakMap<SourceFile, Node>()
+
+/** The syntax tree of a TypeScript or JavaScript file. TypeScript 7 has no programmatic parser; Vite's (oxc) has. */
+export function syntaxOf(file: SourceFile): Node {
+  const known = parsed.get(file)
+  if (known !== undefined) return known
+  const program: unknown = parseAst(file.text, { lang: languageOf(file.path) })
+  if (!isNode(program)) throw new Error(`${file.path} has no syntax tree.`)
+  parsed.set(file, program)
+  return program
+}
+
+function languageOf(path: string): 'js' | 'ts' | 'dts' {
+  if (/js$/.test(path)) return 'js'
+  return /\.d\.[cm]?ts$/.test(path) ? 'dts' : 'ts'
+}
+
+/** Every node below this one, itself included, in the order of the text. */
+export function* nodesIn(node: Node): Generator<Node> {
+  yield node
+  for (const member of Object.values(node)) {
+    for (const inner of Array.isArray(member) ? member : [member]) if (isNode(inner)) yield* nodesIn(inner)
+  }
+}
+
+const literal = (node: unknown): string | null =>
+  isNode(node) && node.type === 'Literal' && typeof node.value === 'string' ? node.value : null
+
+const onlyTypes = (specifiers: unknown, kind: 'importKind' | 'exportKind'): boolean =>
+  Array.isArray(specifiers) && specifiers.length > 0 && specifiers.every((one) => isNode(one) && one[kind] === 'type')
+
+const isUrlOfFile = (node: Node): boolean =>
+  node.type === 'NewExpression' && isNode(node.callee) && node.callee.name === 'URL' && Array.isArray(node.arguments)
+
+function reference(node: Node): { specifier: string; typeOnly: boolean } | null {
+  const found = (source: unknown, typeOnly: boolean) => {
+    const specifier = literal(source)
+    return specifier === null ? null : { specifier, typeOnly }
+  }
+  switch (node.type) {
+    case 'ImportDeclaration':
+      return found(node.source, node.importKind === 'type' || onlyTypes(node.specifiers, 'importKind'))
+    case 'ExportNamedDeclaration':
+      return found(node.source, node.exportKind === 'type' || onlyTypes(node.specifiers, 'exportKind'))
+    case 'ExportAllDeclaration':
+      return found(node.source, node.exportKind === 'type')
+    case 'ImportExpression':
+      return found(node.source, false)
+    case 'TSImportType':
+      return found(node.source ?? node.argument, true)
+    default: {
+      // A worker's file is named as `new URL('./worker.ts', import.meta.url)`; that is a dependency like any other.
+      if (!isUrlOfFile(node)) return null
+      const url = found(Array.isArray(node.arguments) ? node.arguments[0] : null, false)
+      return url !== null && /^\.{1,2}\/.*\.m?[jt]s$/.test(url.specifier) ? url : null
+    }
+  }
+}
+
+function resolve(from: string, specifier: string): Edge['to'] {
+  if (specifier.startsWith('.')) return { is: 'file', path: posix.join(posix.dirname(from), specifier) }
+  if (specifier.startsWith('#')) return { is: 'file', path: specifier.slice(1) }
+  if (specifier.startsWith('node:')) return { is: 'builtin', name: specifier }
+  return { is: 'package', name: specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/') }
+}
+
+/** All dependencies of one file, type-only ones included. */
+export const edgesOf = (file: SourceFile): readonly Edge[] =>
+  [...nodesIn(syntaxOf(file))].flatMap((node) => {
+    const found = reference(node)
+    return found === null
+      ? []
+      : [{ from: file.path, typeOnly: found.typeOnly, to: resolve(file.path, found.specifier) }]
+  })
+
+/** The files of the working tree that are, or would be, committed. */
+export function repositoryFiles(root: string): readonly SourceFile[] {
+  const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+    cwd: root,
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  })
+  return [...new Set(listed.split('\0'))]
+    .filter((path) => path !== '' && existsSync(join(root, path)))
+    .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }))
+}

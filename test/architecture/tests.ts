@@ -1,0 +1,125 @@
+import { matchesGlob } from 'node:path'
+import { edgesOf, isCode, isNode, type Node, nodesIn, type Rule, type SourceFile, syntaxOf } from './source.ts'
+
+const claimsToBeTest = ({ path }: SourceFile): boolean => /\.(test|spec)\.[cm]?[jt]sx?$/.test(path)
+const inTests = ({ path }: SourceFile): boolean => path.startsWith('test/')
+const tested = /^(test|it|describe|suite)$/
+
+/** Declares tests itself, at the top level of the file, rather than in a function that others call. */
+const declaresTests = (file: SourceFile): boolean => {
+  const { body } = syntaxOf(file)
+  return (Array.isArray(body) ? body.filter(isNode) : []).some(
+    (statement) =>
+      statement.type === 'ExpressionStatement' &&
+      isNode(statement.expression) &&
+      statement.expression.type === 'CallExpression' &&
+      tested.test(rootName(statement.expression.callee)),
+  )
+}
+
+/** `test` of `test`, `test.each`, `test.only.each(…)`. */
+function rootName(node: unknown): string {
+  if (!isNode(node)) return ''
+  if (node.type === 'Identifier') return String(node.name)
+  return rootName(node.type === 'CallExpression' ? node.callee : node.object)
+}
+
+/**
+ * Every test file is run by a tier, and every shared suite by a test file.
+ *
+ * @param tiers the globs of the test runner's projects
+ */
+export const everyTestIsRun =
+  (tiers: readonly string[]): Rule =>
+  (files) => {
+    const code = files.filter(isCode)
+    const isRun = ({ path }: SourceFile) => tiers.some((tier) => matchesGlob(path, tier))
+    const imported = new Set(
+      code.filter(isRun).flatMap((file) => edgesOf(file).flatMap(({ to }) => (to.is === 'file' ? [to.path] : []))),
+    )
+    return [
+      ...code
+        .filter((file) => (claimsToBeTest(file) || (inTests(file) && declaresTests(file))) && !isRun(file))
+        .map(
+          ({ path }) =>
+            `${path} is run by no tier; name it *.unit.test.ts, *.int.test.ts or *.e2e.test.ts below test/.`,
+        ),
+      ...code
+        .filter(({ path }) => path.startsWith('test/contract/') && !imported.has(path))
+        .filter((file) => !isRun(file) && [...nodesIn(syntaxOf(file))].some(isTestCall))
+        .map(({ path }) => `${path} is a suite that no test file runs.`),
+    ]
+  }
+
+const isTestCall = (node: Node): boolean => node.type === 'CallExpression' && tested.test(rootName(node.callee))
+
+const escapes = /^(only|skip|todo|fails)$/
+const escapeIn = (node: Node): string | null => {
+  if (node.type !== 'MemberExpression' || !tested.test(rootName(node.object))) return null
+  const name = isNode(node.property) ? String(node.property.name ?? node.property.value) : ''
+  return escapes.test(name) ? name : null
+}
+
+/** What is in the repository is run: nothing skipped, nothing singled out, nothing expected to fail. */
+export const noTestIsLeftOut: Rule = (files) =>
+  files
+    .filter((file) => isCode(file) && inTests(file))
+    .flatMap((file) =>
+      [...nodesIn(syntaxOf(file))].flatMap((node) => {
+        const name = escapeIn(node)
+        return name === null ? [] : [`${file.path} uses .${name}; every test is run.`]
+      }),
+    )
+
+const firstParameter = (executor: Node): string => {
+  const [parameter] = Array.isArray(executor.params) ? executor.params : []
+  return isNode(parameter) ? String(parameter.name ?? '') : ''
+}
+
+const callsTimer = (node: Node): boolean =>
+  node.type === 'CallExpression' &&
+  isNode(node.callee) &&
+  [node.callee.name, isNode(node.callee.property) ? node.callee.property.name : null].includes('setTimeout')
+
+const resolvesEmpty = (callback: Node, resolve: string): boolean =>
+  (callback.type === 'Identifier' && callback.name === resolve) ||
+  (/Function/.test(callback.type) &&
+    [...nodesIn(callback)].some(
+      (node) =>
+        node.type === 'CallExpression' &&
+        isNode(node.callee) &&
+        node.callee.name === resolve &&
+        Array.isArray(node.arguments) &&
+        node.arguments.length === 0,
+    ))
+
+/** `new Promise((resolve) => setTimeout(resolve, …))`; a deadline that resolves to a value or rejects is none. */
+const isSleep = (node: Node): boolean => {
+  if (node.type !== 'NewExpression' || !isNode(node.callee) || node.callee.name !== 'Promise') return false
+  const executor: unknown = Array.isArray(node.arguments) ? node.arguments[0] : null
+  if (!isNode(executor)) return false
+  const resolve = firstParameter(executor)
+  return [...nodesIn(executor)].some((inner) => {
+    const callback: unknown = callsTimer(inner) && Array.isArray(inner.arguments) ? inner.arguments[0] : null
+    return isNode(callback) && resolvesEmpty(callback, resolve)
+  })
+}
+
+const importsTimers = (file: SourceFile): boolean =>
+  edgesOf(file).some(({ to }) => to.is === 'builtin' && to.name === 'node:timers/promises')
+const blocks = ({ type, callee }: Node): boolean =>
+  type === 'CallExpression' &&
+  isNode(callee) &&
+  rootName(callee) === 'Atomics' &&
+  isNode(callee.property) &&
+  callee.property.name === 'wait'
+
+/** The one place that waits between two looks at the same thing; and fixtures, which may stand for something slow. */
+const mayWait = ({ path }: SourceFile): boolean => path === 'test/support/eventually.ts' || path.includes('/fixtures/')
+
+/** A test waits for what it expects, never for time to pass. */
+export const testsDoNotSleep: Rule = (files) =>
+  files
+    .filter((file) => isCode(file) && inTests(file) && !mayWait(file))
+    .filter((file) => importsTimers(file) || [...nodesIn(syntaxOf(file))].some((node) => isSleep(node) || blocks(node)))
+    .map(({ path }) => `${path} sleeps; use eventually() from test/support/eventually.ts.`)

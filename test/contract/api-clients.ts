@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import type { ApiClient, ApiClients } from '#shared/ports/api-clients.ts'
+
+export type ClientsUnderTest = {
+  readonly clients: ApiClients
+  /** Makes a client with these settings and returns its key. */
+  readonly register: (
+    client: Omit<ApiClient, 'clientId'>,
+  ) => Promise<{ readonly clientId: string; readonly apiKey: string }>
+  readonly revoke: (clientId: string) => Promise<void>
+  /** Lets the 5 s pass in which an old answer may still be given. */
+  readonly pass5Seconds: () => void
+}
+
+export const clientSettings: Omit<ApiClient, 'clientId'> = {
+  name: 'Shop',
+  permissions: ['contacts:import', 'jobs:read'],
+  ratePerSecond: 0,
+  allow: ['10.0.0.0/8', '2001:db8::/32'],
+  signingSecrets: [],
+  region: 'DE',
+  locale: 'ru',
+  chunkSize: 250,
+}
+
+/** What every source of API clients promises. */
+export function apiClientsContract(open: () => ClientsUnderTest): void {
+  test('a key gives its client with all settings', async () => {
+    const { clients, register } = open()
+    await register({ ...clientSettings, name: 'Other' })
+    const { clientId, apiKey } = await register(clientSettings)
+    expect(await clients.authenticate(apiKey)).toEqual({ clientId, ...clientSettings })
+  })
+
+  test('a key that is malformed, unknown or of the right id with a wrong secret gives none', async () => {
+    const { clients, register } = open()
+    const { apiKey } = await register(clientSettings)
+    const last = apiKey.endsWith('A') ? 'B' : 'A'
+    const wrongSecret = `${apiKey.slice(0, -1)}${last}`
+    const unknown = `cik_${'0'.repeat(16)}_${'A'.repeat(43)}`
+    for (const key of ['', 'cik_', apiKey.slice(0, -1), `${apiKey}A`, ` ${apiKey}`, wrongSecret, unknown, '\u0000']) {
+      expect(await clients.authenticate(key)).toBeNull()
+    }
+    expect(await clients.authenticate(apiKey)).not.toBeNull()
+  })
+
+  test('a revoked client is unknown after 5 s', async () => {
+    const { clients, register, revoke, pass5Seconds } = open()
+    const kept = await register(clientSettings)
+    const revoked = await register(clientSettings)
+    await clients.authenticate(revoked.apiKey)
+    await revoke(revoked.clientId)
+    pass5Seconds()
+    expect(await clients.authenticate(revoked.apiKey)).toBeNull()
+    expect(await clients.authenticate(kept.apiKey)).not.toBeNull()
+  })
+}

@@ -1,0 +1,139 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { partitionCount, type TopicName } from '#schemas/events/catalogue.ts'
+import type { EventAppender, EventReader, LogRecord, NewRecord } from '#shared/ports/event-log.ts'
+import { eventually } from '../support/eventually.ts'
+
+export type EventLogUnderTest = EventAppender & EventReader & { stop(): Promise<void> }
+
+const imports: TopicName = 'contact-import.imports'
+const deliveries: TopicName = 'contact-import.deliveries'
+
+function record(given: Partial<NewRecord> = {}): NewRecord {
+  const key = given.key ?? randomUUID()
+  return { topic: imports, key, headers: { ce_id: `${key}/accepted` }, value: Buffer.from('{}'), ...given }
+}
+
+async function collect(records: AsyncIterable<LogRecord>): Promise<LogRecord[]> {
+  return Array.fromAsync(records)
+}
+
+/** What every event log promises; run by each adapter with a fresh, empty log per test. */
+export function eventLogContract({ create }: { create: () => Promise<EventLogUnderTest> }): void {
+  let log: EventLogUnderTest
+  beforeEach(async () => {
+    log = await create()
+  })
+  afterEach(() => log.stop())
+
+  describe('append', () => {
+    it('keeps key, headers and bytes as they were given', async () => {
+      const given = record({ headers: { ce_id: 'ü', 'content-type': 'application/json' }, value: randomBytes(1000) })
+      expect(await log.append([given])).toEqual({ is: 'appended' })
+      const [found] = await collect(log.read(imports, log.partitionFor(given.key), 0))
+      expect(found).toMatchObject({ topic: imports, key: given.key, headers: given.headers, offset: 0 })
+      expect(Buffer.from(found?.value ?? [])).toEqual(Buffer.from(given.value))
+    })
+
+    it('keeps the records of one append together and in order', async () => {
+      const keys = Array.from({ length: 20 }, () => randomUUID())
+      await Promise.all(
+        keys.map((key) =>
+          log.append(Array.from({ length: 5 }, (_, n) => record({ key, partition: 4, headers: { n: String(n) } }))),
+        ),
+      )
+      const found = await collect(log.read(imports, 4, 0))
+      expect(found.map(({ offset }) => offset)).toEqual(Array.from({ length: 100 }, (_, offset) => offset))
+      for (const key of keys) {
+        const own = found.filter((one) => one.key === key)
+        expect(own.map(({ headers }) => headers.n)).toEqual(['0', '1', '2', '3', '4'])
+        expect((own.at(-1)?.offset ?? 0) - (own[0]?.offset ?? 0)).toBe(4)
+      }
+    })
+
+    it('puts a key into the same partition of every topic, unless a partition is named', async () => {
+      const key = randomUUID()
+      const partition = log.partitionFor(key)
+      const other = (partition + 1) % partitionCount
+      await log.append([record({ key })])
+      await log.append([record({ key, topic: deliveries })])
+      await log.append([record({ key, topic: deliveries, partition: other })])
+      expect(await collect(log.read(imports, partition, 0))).toHaveLength(1)
+      expect(await collect(log.read(deliveries, partition, 0))).toHaveLength(1)
+      expect(await collect(log.read(deliveries, other, 0))).toHaveLength(1)
+    })
+
+    it('refuses what the topic cannot take and keeps nothing of it', async () => {
+      const small = record({ partition: 2 })
+      const large = record({ partition: 2, value: randomBytes(10 * 1024 * 1024 + 1) })
+      expect(await log.append([small, large])).toEqual({ is: 'refused', reason: 'too_large' })
+      expect(await log.append([small])).toEqual({ is: 'appended' })
+      expect(await collect(log.read(imports, 2, 0))).toHaveLength(1)
+    })
+
+    it('takes an urgent append like any other', async () => {
+      expect(await log.append([record({ partition: 1 })], { urgent: true })).toEqual({ is: 'appended' })
+      expect(await collect(log.read(imports, 1, 0))).toHaveLength(1)
+    })
+
+    it('has nothing to do for no records', async () => {
+      expect(await log.append([])).toEqual({ is: 'appended' })
+    })
+
+    it('calls an append to two partitions a mistake', async () => {
+      await expect(log.append([record({ partition: 1 }), record({ partition: 2 })])).rejects.toThrow(TypeError)
+    })
+  })
+
+  describe('read', () => {
+    it('yields nothing from an empty partition', async () => {
+      expect(await collect(log.read(imports, 7, 0))).toEqual([])
+    })
+
+    it('begins with the first record appended at or after the time given', async () => {
+      await log.append([record({ partition: 3, key: 'before' })])
+      const [before] = await collect(log.read(imports, 3, 0))
+      const since = (before?.appendedAt ?? 0) + 1
+      await eventually(() => expect(Date.now()).toBeGreaterThan(since))
+      await log.append([record({ partition: 3, key: 'after' })])
+      await log.append([record({ partition: 3, key: 'later' })])
+      expect((await collect(log.read(imports, 3, since))).map(({ key }) => key)).toEqual(['after', 'later'])
+      expect((await collect(log.read(imports, 3, since - 1))).map(({ key }) => key)).toEqual([
+        'before',
+        'after',
+        'later',
+      ])
+      expect(await collect(log.read(imports, 3, Date.now() + 60_000))).toEqual([])
+    })
+
+    it('includes whatever was acknowledged before it began', async () => {
+      for (let count = 1; count <= 20; count += 1) {
+        await log.append([record({ partition: 5 })])
+        expect(await collect(log.read(imports, 5, 0))).toHaveLength(count)
+      }
+    })
+
+    it('ends at the end as of its beginning', async () => {
+      await log.append([record({ partition: 6 }), record({ partition: 6 })])
+      const seen: LogRecord[] = []
+      for await (const one of log.read(imports, 6, 0)) {
+        seen.push(one)
+        await log.append([record({ partition: 6 })])
+      }
+      expect(seen).toHaveLength(2)
+    })
+
+    it('gives reads that run at once everything each', async () => {
+      await log.append(Array.from({ length: 50 }, () => record({ partition: 8 })))
+      await log.append(Array.from({ length: 30 }, () => record({ partition: 9 })))
+      const reads = await Promise.all([8, 9, 8, 9].map((partition) => collect(log.read(imports, partition, 0))))
+      expect(reads.map(({ length }) => length)).toEqual([50, 30, 50, 30])
+    })
+
+    it('may be left early and begun anew', async () => {
+      await log.append(Array.from({ length: 10 }, () => record({ partition: 10 })))
+      for await (const { offset } of log.read(imports, 10, 0)) if (offset === 3) break
+      expect(await collect(log.read(imports, 10, 0))).toHaveLength(10)
+    })
+  })
+}

@@ -1,0 +1,290 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import type {
+  Claim,
+  ClaimOutcome,
+  ClaimRecords,
+  ClaimRequest,
+  IdempotencyKeys,
+} from '#shared/ports/idempotency-keys.ts'
+
+type Keys = IdempotencyKeys & ClaimRecords
+
+// Near the real time, because MongoDB's own clock removes what expired.
+const now = Date.now()
+const leaseMs = 30_000
+const retentionMs = 3_600_000
+const leaseOver = now + leaseMs
+const expired = now + retentionMs
+
+export const payloadHash = (payload: string) => createHash('sha256').update(payload).digest('hex')
+
+/** A claim request of a new import; the same payload, client and key unless said otherwise. */
+export function claimRequest(changes: Partial<ClaimRequest> = {}): ClaimRequest {
+  return {
+    clientId: 'client',
+    key: 'key',
+    payloadHash: payloadHash('payload'),
+    jobId: randomUUID(),
+    correlationId: randomUUID(),
+    createdAt: new Date(now).toISOString(),
+    plan: { chunkSize: 100, maxContacts: 10_000, region: 'RU', phoneMetadataVersion: '1.2.3' },
+    leaseMs,
+    retentionMs,
+    ...changes,
+  }
+}
+
+async function claimed(keys: Keys, changes: Partial<ClaimRequest> = {}, at = now): Promise<Claim> {
+  const outcome = await keys.claim(claimRequest(changes), at)
+  if (outcome.is !== 'yours') throw new Error(`expected the claim, got ${outcome.is}`)
+  return outcome.claim
+}
+
+const atOnce = (count: number, call: (index: number) => Promise<ClaimOutcome>) =>
+  Promise.all(Array.from({ length: count }, (_, index) => call(index)))
+
+const tally = (outcomes: readonly ClaimOutcome[]) => {
+  const counts = { yours: 0, replay: 0, in_progress: 0, conflict: 0 }
+  for (const { is } of outcomes) counts[is]++
+  return counts
+}
+
+/** What every store of idempotency keys promises. */
+export function idempotencyKeysContract(open: () => Keys): void {
+  claiming(open)
+  replaying(open)
+  takingOver(open)
+  ending(open)
+  finding(open)
+}
+
+function claiming(open: () => Keys) {
+  test('the first claim is the caller’s and keeps every input of the plan', async () => {
+    const keys = open()
+    const request = claimRequest()
+    const outcome = await keys.claim(request, now)
+    const { leaseMs: _lease, retentionMs: _retention, ...given } = request
+    const claim = {
+      ...given,
+      state: 'in_progress',
+      fence: 1,
+      leaseUntil: leaseOver,
+      response: null,
+      accessCount: 0,
+      accessedAt: now,
+      expiresAt: expired,
+    }
+    expect(outcome).toEqual({ is: 'yours', claim })
+    expect(await keys.find('client', 'key', now)).toEqual(claim)
+  })
+
+  test('of 100 simultaneous claims of one key exactly one is the caller’s', async () => {
+    const keys = open()
+    const outcomes = await atOnce(100, () => keys.claim(claimRequest(), now))
+    expect(tally(outcomes)).toEqual({ yours: 1, in_progress: 99, replay: 0, conflict: 0 })
+    const jobs = new Set(outcomes.map((outcome) => 'claim' in outcome && outcome.claim.jobId))
+    expect(jobs.size).toBe(1)
+  })
+
+  test('of two payloads at once under one key exactly one is accepted', async () => {
+    const keys = open()
+    const outcomes = await atOnce(100, (index) =>
+      keys.claim(claimRequest({ payloadHash: payloadHash(`payload ${index % 2}`) }), now),
+    )
+    expect(tally(outcomes)).toEqual({ yours: 1, in_progress: 49, replay: 0, conflict: 50 })
+  })
+
+  test('while the lease runs, the same payload is in progress', async () => {
+    const keys = open()
+    const first = await claimed(keys)
+    const second = await keys.claim(claimRequest(), leaseOver - 1)
+    expect(second).toEqual({ is: 'in_progress', claim: first })
+  })
+
+  test('keys differ by case, by client and by any visible character', async () => {
+    const keys = open()
+    const visible = Array.from({ length: 94 }, (_, index) => String.fromCharCode(33 + index)).join('')
+    const names = ['key', 'KEY', '$key', 'a.b', 'a:b', visible, 'x'.repeat(255)]
+    for (const key of names) expect((await claimed(keys, { key })).key).toBe(key)
+    expect((await claimed(keys, { clientId: 'other' })).clientId).toBe('other')
+    for (const key of names) expect((await keys.find('client', key, now))?.key).toBe(key)
+  })
+
+  test('inputs that look like expressions of a database are kept as they are', async () => {
+    const keys = open()
+    const plan = { chunkSize: 10, maxContacts: 1, region: '$region', phoneMetadataVersion: '$$NOW' }
+    expect((await claimed(keys, { plan, correlationId: '$_id' })).plan).toEqual(plan)
+    expect(await keys.find('client', 'key', now)).toMatchObject({ plan, correlationId: '$_id' })
+  })
+}
+
+function replaying(open: () => Keys) {
+  test('replay returns the first response byte for byte and counts the access', async () => {
+    const keys = open()
+    const response = '{ "text": "\\u0000 é $set" }'
+    expect(await keys.finish(await claimed(keys), response, now + 1)).toBe(true)
+    expect(await keys.find('client', 'key', now)).toMatchObject({
+      state: 'active',
+      accessCount: 1,
+      accessedAt: now + 1,
+    })
+    const outcome = await keys.claim(claimRequest(), now + 2)
+    expect(outcome).toMatchObject({ is: 'replay', claim: { response, accessCount: 2, accessedAt: now + 2 } })
+  })
+
+  test('each of 100 simultaneous replays is counted', async () => {
+    const keys = open()
+    await keys.finish(await claimed(keys), 'response', now)
+    const outcomes = await atOnce(100, (index) => keys.claim(claimRequest(), now + index))
+    expect(tally(outcomes).replay).toBe(100)
+    expect(await keys.find('client', 'key', now)).toMatchObject({ accessCount: 101, accessedAt: now + 99 })
+  })
+
+  test('another payload is a conflict with the creation of the first, is not counted and changes nothing', async () => {
+    const keys = open()
+    await keys.finish(await claimed(keys), 'response', now)
+    const before = await keys.find('client', 'key', now)
+    const other = { payloadHash: payloadHash('other'), createdAt: new Date(now + 5).toISOString() }
+    const outcome = await keys.claim(claimRequest(other), now + 5)
+    expect(outcome).toEqual({ is: 'conflict', createdAt: new Date(now).toISOString() })
+    expect(await keys.find('client', 'key', now)).toEqual(before)
+  })
+}
+
+function takingOver(open: () => Keys) {
+  test('a lease that ended is taken over with the first inputs and the next fence', async () => {
+    const keys = open()
+    const first = await claimed(keys)
+    const plan = { chunkSize: 7, maxContacts: 5, region: 'DE', phoneMetadataVersion: '9' }
+    const second = await claimed(keys, { plan }, leaseOver)
+    expect(second).toEqual({ ...first, fence: 2, leaseUntil: leaseOver + leaseMs })
+  })
+
+  test('of 100 simultaneous take-overs exactly one succeeds', async () => {
+    const keys = open()
+    await claimed(keys)
+    const outcomes = await atOnce(100, () => keys.claim(claimRequest(), leaseOver))
+    expect(tally(outcomes)).toEqual({ yours: 1, in_progress: 99, replay: 0, conflict: 0 })
+    expect(await keys.find('client', 'key', now)).toMatchObject({ fence: 2 })
+  })
+
+  test('another payload is a conflict even when the lease has ended', async () => {
+    const keys = open()
+    await claimed(keys)
+    const outcome = await keys.claim(claimRequest({ payloadHash: payloadHash('other') }), leaseOver)
+    expect(outcome.is).toBe('conflict')
+    expect(await keys.find('client', 'key', now)).toMatchObject({ fence: 1 })
+  })
+
+  test('the former holder cannot finish, the new one can', async () => {
+    const keys = open()
+    const former = await claimed(keys)
+    const newer = await claimed(keys, {}, leaseOver)
+    expect(await keys.finish(former, 'former', leaseOver)).toBe(false)
+    expect(await keys.find('client', 'key', now)).toMatchObject({ state: 'in_progress', response: null })
+    expect(await keys.finish(newer, 'newer', leaseOver)).toBe(true)
+    expect(await keys.finish(former, 'former', leaseOver)).toBe(false)
+    expect(await keys.find('client', 'key', now)).toMatchObject({ state: 'active', response: 'newer' })
+  })
+
+  test('of many holders that finish at once each is told whether its own claim was taken over', async () => {
+    const keys = open()
+    const holders = await Promise.all(Array.from({ length: 20 }, (_, index) => claimed(keys, { key: `${index}` })))
+    await Promise.all(holders.map(({ key }, index) => (index % 3 === 0 ? claimed(keys, { key }, leaseOver) : null)))
+    const finished = await Promise.all(holders.map((holder) => keys.finish(holder, holder.key, leaseOver)))
+    expect(finished).toEqual(holders.map((_, index) => index % 3 !== 0))
+    const responses = await Promise.all(
+      holders.map(async ({ key }) => (await keys.find('client', key, leaseOver))?.response),
+    )
+    expect(responses).toEqual(holders.map(({ key }, index) => (index % 3 === 0 ? null : key)))
+  })
+}
+
+function ending(open: () => Keys) {
+  test('a holder whose lease ended finishes as long as nobody took over', async () => {
+    const keys = open()
+    expect(await keys.finish(await claimed(keys), 'late', leaseOver + 1)).toBe(true)
+  })
+
+  test('finishing twice keeps the first response and its count', async () => {
+    const keys = open()
+    const claim = await claimed(keys)
+    await keys.finish(claim, 'first', now)
+    await keys.claim(claimRequest(), now + 1)
+    expect(await keys.finish(claim, 'second', now + 2)).toBe(true)
+    expect(await keys.find('client', 'key', now)).toMatchObject({
+      response: 'first',
+      accessCount: 2,
+      accessedAt: now + 1,
+    })
+  })
+
+  test('a released key can be used again with another payload', async () => {
+    const keys = open()
+    await keys.release(await claimed(keys))
+    expect(await keys.find('client', 'key', now)).toBeNull()
+    expect(await claimed(keys, { payloadHash: payloadHash('corrected') })).toMatchObject({ fence: 1 })
+  })
+
+  test('after a take-over only the new holder can release', async () => {
+    const keys = open()
+    const former = await claimed(keys)
+    const newer = await claimed(keys, {}, leaseOver)
+    await keys.release(former)
+    expect(await keys.find('client', 'key', now)).toEqual(newer)
+    await keys.release(newer)
+    expect(await keys.find('client', 'key', now)).toBeNull()
+  })
+
+  test('a released claim cannot be finished, nor the claim that came after it be released, by a former holder', async () => {
+    const keys = open()
+    const former = await claimed(keys)
+    await keys.release(await claimed(keys, {}, leaseOver))
+    expect(await keys.finish(former, 'late', leaseOver)).toBe(false)
+    const next = await claimed(keys, { payloadHash: payloadHash('corrected') }, leaseOver)
+    await keys.release(former)
+    expect(await keys.finish(former, 'late', leaseOver)).toBe(false)
+    expect(await keys.find('client', 'key', now)).toEqual(next)
+  })
+
+  test('nothing is released after the response is stored', async () => {
+    const keys = open()
+    const claim = await claimed(keys)
+    await keys.finish(claim, 'response', now)
+    await keys.release(claim)
+    expect(await keys.find('client', 'key', now)).toMatchObject({ state: 'active' })
+  })
+
+  test('an expired record is as if absent, and the key a new import', async () => {
+    const keys = open()
+    const first = await claimed(keys)
+    await keys.finish(first, 'response', now)
+    expect(await keys.find('client', 'key', expired - 1)).not.toBeNull()
+    expect(await keys.find('client', 'key', expired)).toBeNull()
+    const created = { payloadHash: payloadHash('other'), createdAt: new Date(expired).toISOString() }
+    const second = await claimed(keys, created, expired)
+    expect(second).toMatchObject({ ...created, fence: 1, state: 'in_progress', accessCount: 0, response: null })
+    expect(second.jobId).not.toBe(first.jobId)
+    expect(await keys.finish(first, 'late', expired)).toBe(false)
+    await keys.release(first)
+    expect(await keys.find('client', 'key', expired)).toEqual(second)
+  })
+}
+
+function finding(open: () => Keys) {
+  test('a claim is found by its job, by its own client alone', async () => {
+    const keys = open()
+    const claim = await claimed(keys)
+    expect(await keys.findByJob('client', claim.jobId)).toEqual(claim)
+    expect(await keys.findByJob('other', claim.jobId)).toBeNull()
+    expect(await keys.findByJob('client', randomUUID())).toBeNull()
+  })
+
+  test('a key is found by its own client alone', async () => {
+    const keys = open()
+    await claimed(keys)
+    expect(await keys.find('other', 'key', now)).toBeNull()
+    expect(await keys.find('client', 'Key', now)).toBeNull()
+  })
+}

@@ -1,0 +1,185 @@
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { eventually } from '../../../support/eventually.ts'
+import { connectionsOf, httpServing, tcpServing } from '../../../support/servers.ts'
+import { chunk, client } from './fixtures.ts'
+
+const unhandled: unknown[] = []
+const remember = (error: unknown) => unhandled.push(error)
+
+beforeEach(() => {
+  process.on('unhandledRejection', remember)
+})
+afterEach(() => {
+  process.off('unhandledRejection', remember)
+  expect(unhandled.splice(0)).toEqual([])
+})
+
+describe('an AI system that misbehaves', () => {
+  async function expectTimeout(port: number) {
+    const result = await client(port).deliver(chunk)
+    expect(result).toMatchObject({ is: 'unanswered', reason: 'timeout' })
+    expect(result.durationMs).toBeGreaterThanOrEqual(390)
+    expect(result.durationMs).toBeLessThan(1_500)
+  }
+
+  test('silence after the connection ends the attempt in time and closes the connection', async () => {
+    const { server, port } = await tcpServing((socket) => socket.resume())
+    await expectTimeout(port)
+    await eventually(async () => expect(await connectionsOf(server)).toBe(0))
+  })
+
+  test('headers that drip and never end end the attempt in time', async () => {
+    const { server, port } = await tcpServing((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n')
+      const drip = setInterval(() => socket.write('x-a: b\r\n'), 20)
+      socket.on('close', () => clearInterval(drip)).on('error', () => {})
+    })
+    await expectTimeout(port)
+    await eventually(async () => expect(await connectionsOf(server)).toBe(0))
+  })
+
+  test.each([
+    ['never comes', () => {}],
+    [
+      'drips for ever',
+      (socket: Socket) => {
+        const drip = setInterval(() => socket.write('1\r\nx\r\n'), 20)
+        socket.on('close', () => clearInterval(drip)).on('error', () => {})
+      },
+    ],
+  ])('a body that %s leaves the status as the answer, in time, and closes the connection', async (_how, body) => {
+    const { server, port } = await tcpServing((socket) => {
+      socket.resume().write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n')
+      body(socket)
+    })
+    const result = await client(port).deliver(chunk)
+    expect(result).toMatchObject({ is: 'answered', status: 200 })
+    expect(result.durationMs).toBeLessThan(1_500)
+    await eventually(async () => expect(await connectionsOf(server)).toBe(0))
+  })
+
+  test.each([true, false])('of an answer of 100 MB little is read (length told: %s)', async (told) => {
+    let written = 0
+    const size = 100 * 1024 * 1024
+    const { server, port } = await httpServing((_request, response) => {
+      if (told) response.setHeader('content-length', size)
+      const piece = Buffer.alloc(64 * 1024)
+      const more = () => {
+        while (written < size && !response.destroyed) {
+          written += piece.length
+          if (!response.write(piece)) return response.once('drain', more)
+        }
+        return response.end()
+      }
+      more()
+    })
+    expect(await client(port, { totalTimeoutMs: 5_000 }).deliver(chunk)).toMatchObject({ is: 'answered', status: 200 })
+    await eventually(async () => expect(await connectionsOf(server)).toBe(0))
+    expect(written).toBeLessThan(size / 5)
+  })
+
+  test('a reset before the answer is a failed connection', async () => {
+    const { port } = await tcpServing((socket) => socket.once('data', () => socket.resetAndDestroy()))
+    expect(await client(port).deliver(chunk)).toMatchObject({ is: 'unanswered', reason: 'connection_failed' })
+  })
+
+  test('a reset within the body leaves the status as the answer', async () => {
+    const { port } = await tcpServing((socket) =>
+      socket.once('data', () => {
+        socket.write('HTTP/1.1 500 No\r\ncontent-length: 100\r\n\r\nhalf', () => socket.resetAndDestroy())
+      }),
+    )
+    expect(await client(port).deliver(chunk)).toMatchObject({ is: 'answered', status: 500 })
+  })
+
+  test.each(['SSH-2.0-OpenSSH_9.2', 'HTTP/1.1 2xx OK', 'HTTP/1.1 700 Odd\r\ncontent-length: 0'])(
+    '%j is unreadable',
+    async (head) => {
+      const { port } = await tcpServing((socket) => socket.once('data', () => socket.end(`${head}\r\n\r\n`)))
+      expect(await client(port).deliver(chunk)).toMatchObject({ is: 'unanswered', reason: 'answer_unreadable' })
+    },
+  )
+
+  test('an upgrade that nobody asked for is no delivery, and calls after it work', async () => {
+    let turn = 0
+    const { server, port } = await tcpServing((socket) =>
+      socket.on('data', () => {
+        turn += 1
+        socket.write(
+          turn === 1
+            ? 'HTTP/1.1 101 Switching\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'
+            : 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n',
+        )
+      }),
+    )
+    const aiSystem = client(port, { connections: 1 })
+    expect(await aiSystem.deliver(chunk)).toMatchObject({ is: 'unanswered' })
+    expect(await aiSystem.deliver(chunk)).toMatchObject({ is: 'answered', status: 200 })
+    await aiSystem.close()
+    await eventually(async () => expect(await connectionsOf(server)).toBe(0))
+  })
+
+  test('headers without end are unreadable', async () => {
+    const { port } = await tcpServing((socket) =>
+      socket.once('data', () => socket.end(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`)),
+    )
+    expect(await client(port).deliver(chunk)).toMatchObject({ is: 'unanswered', reason: 'answer_unreadable' })
+  })
+
+  test('a refused connection fails at once, and the next attempt works when somebody listens again', async () => {
+    const { server, port } = await httpServing((_request, response) => response.end())
+    await new Promise((resolve) => server.close(resolve))
+    const aiSystem = client(port)
+    expect(await aiSystem.deliver(chunk)).toMatchObject({ is: 'unanswered', reason: 'connection_failed' })
+    server.listen(port, '127.0.0.1')
+    await once(server, 'listening')
+    expect(await aiSystem.deliver(chunk)).toMatchObject({ is: 'answered', status: 200 })
+  })
+
+  test('an unknown host is a failed connection', async () => {
+    const result = await client(new URL('http://no-such-host.invalid/'), { totalTimeoutMs: 5_000 }).deliver(chunk)
+    expect(result).toMatchObject({ is: 'unanswered', reason: 'connection_failed' })
+  })
+
+  test('a call that waits for a connection ends in time too, and its chunk is not sent afterwards', async () => {
+    const bodies: number[] = []
+    const { port } = await tcpServing((socket) => socket.on('data', (data) => bodies.push(data.length)))
+    const aiSystem = client(port, { connections: 1 })
+    const results = await Promise.all([aiSystem.deliver(chunk), aiSystem.deliver(chunk), aiSystem.deliver(chunk)])
+    expect(results.map((result) => result.is === 'unanswered' && result.reason)).toEqual([
+      'timeout',
+      'timeout',
+      'timeout',
+    ])
+    for (const { durationMs } of results) expect(durationMs).toBeLessThan(1_500)
+    expect(bodies).toHaveLength(1)
+  })
+
+  // A TLS handshake that is never answered is a connection that is never made.
+  test.each([
+    { connectTimeoutMs: 5_000, totalTimeoutMs: 300, reason: 'timeout' },
+    { connectTimeoutMs: 300, totalTimeoutMs: 5_000, reason: 'connection_failed' },
+  ])('a connection that is never made ends the attempt: $reason', async ({ reason, ...times }) => {
+    const { port } = await tcpServing((socket) => socket.resume())
+    const result = await client(new URL(`https://127.0.0.1:${port}/`), times).deliver(chunk)
+    expect(result).toMatchObject({ is: 'unanswered', reason })
+    expect(result.durationMs).toBeLessThan(2_000)
+  })
+
+  test('hundreds of bad attempts leave no connection behind', async () => {
+    let turn = 0
+    const { server, port } = await httpServing((request, response) => {
+      turn += 1
+      if (turn % 4 === 0) request.socket.resetAndDestroy()
+      else if (turn % 4 === 1) response.writeHead(503).end('x'.repeat(200_000))
+      else if (turn % 4 === 2) response.writeHead(200).write('never ends')
+    })
+    const aiSystem = client(port, { connections: 32 })
+    const results = await Promise.all(Array.from({ length: 200 }, () => aiSystem.deliver(chunk)))
+    expect(results).toHaveLength(200)
+    await aiSystem.close()
+    await eventually(async () => expect(await connectionsOf(server)).toBe(0))
+  })
+})

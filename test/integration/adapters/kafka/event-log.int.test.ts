@@ -1,0 +1,70 @@
+import { describe, inject } from 'vitest'
+import { topics } from '#schemas/events/catalogue.ts'
+import { createAppender } from '#shared/adapters/kafka/appender.ts'
+import { createLane } from '#shared/adapters/kafka/lane.ts'
+import { createReader } from '#shared/adapters/kafka/reader.ts'
+import { createSubscription } from '#shared/adapters/kafka/subscription.ts'
+import type { Subscription } from '#shared/ports/subscription.ts'
+import { eventLogContract } from '../../../contract/event-log.ts'
+import { subscriptionContract } from '../../../contract/subscription.ts'
+import { createOwnTopics, type OwnTopics } from '../../../support/own-topics.ts'
+
+const bothTopics = ['contact-import.imports', 'contact-import.deliveries'] as const
+
+function startAppender({ kafka, topicPrefix }: OwnTopics) {
+  const client = kafka()
+  return createAppender({
+    lanes: [topics.imports, topics.deliveries].map((topic) => createLane({ kafka: client, topic, topicPrefix })),
+  })
+}
+
+describe('the log in Kafka', () => {
+  eventLogContract({
+    async create() {
+      const own = await createOwnTopics(inject('kafkaBrokers'))
+      const { topicPrefix } = own
+      const appender = startAppender(own)
+      const reader = createReader({
+        kafka: own.kafka(),
+        groupId: `${topicPrefix}reader`,
+        topics: bothTopics,
+        topicPrefix,
+      })
+      await appender.start()
+      await reader.start()
+      return {
+        ...appender,
+        read: reader.read,
+        async stop() {
+          await Promise.all([appender.stop(), reader.stop()])
+          await own.remove()
+        },
+      }
+    },
+  })
+})
+
+describe('a subscription to Kafka', () => {
+  subscriptionContract({
+    async create() {
+      const own = await createOwnTopics(inject('kafkaBrokers'))
+      const { topicPrefix } = own
+      const appender = startAppender(own)
+      await appender.start()
+      const members: Subscription[] = []
+      return {
+        appender,
+        member() {
+          const groupId = `${topicPrefix}group`
+          const member = createSubscription({ kafka: own.kafka(), groupId, topics: bothTopics, topicPrefix })
+          members.push(member)
+          return member
+        },
+        async stop() {
+          await Promise.all([appender.stop(), ...members.map((member) => member.stop())])
+          await own.remove()
+        },
+      }
+    },
+  })
+})

@@ -1,0 +1,154 @@
+import { randomBytes } from 'node:crypto'
+import type { KafkaMessage } from 'kafkajs'
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
+import { type TopicName, topics } from '#schemas/events/catalogue.ts'
+import { createLane, type Lane, type LaneOptions } from '#shared/adapters/kafka/lane.ts'
+import type { NewRecord } from '#shared/ports/event-log.ts'
+import { eventually } from '../../../support/eventually.ts'
+import { createOwnTopics, type OwnTopics } from '../../../support/own-topics.ts'
+
+/** What kafkajs knows of the record batch that a message came in. */
+type BatchContext = { readonly firstOffset: string; readonly timestampType: number; readonly maxTimestamp: string }
+const batchOf = (message: KafkaMessage): BatchContext =>
+  (message as KafkaMessage & { batchContext: BatchContext }).batchContext
+const logAppendTime = 1
+
+describe('a lane', () => {
+  let own: OwnTopics
+  const lanes: Lane[] = []
+  beforeEach(async () => {
+    own = await createOwnTopics(inject('kafkaBrokers'))
+  })
+  afterEach(async () => {
+    await Promise.all(lanes.splice(0).map((lane) => lane.stop()))
+    await own.remove()
+  })
+
+  async function startLane(options: Partial<LaneOptions> = {}): Promise<Lane> {
+    const lane = createLane({ kafka: own.kafka(), topic: topics.imports, topicPrefix: own.topicPrefix, ...options })
+    lanes.push(lane)
+    await lane.start()
+    return lane
+  }
+
+  const recordsOf = (key: string, count: number, value: Uint8Array = Buffer.from('{}')): NewRecord[] =>
+    Array.from({ length: count }, (_, n) => ({
+      topic: 'contact-import.imports',
+      key,
+      headers: { ce_id: `${key}/${n}`, 'content-type': 'application/json' },
+      value,
+    }))
+
+  /** Reads as a foreign consumer does, with nothing of this service but the codec. */
+  async function consume(count: number, topic: TopicName = 'contact-import.imports') {
+    const consumer = own.kafka().consumer({ groupId: `${own.topicPrefix}foreign`, maxWaitTimeInMs: 100 })
+    const messages: { partition: number; message: KafkaMessage }[] = []
+    await consumer.connect()
+    await consumer.subscribe({ topic: own.nameOf(topic), fromBeginning: true })
+    await consumer.run({ eachMessage: async (one) => void messages.push(one) })
+    await eventually(() => expect(messages).toHaveLength(count))
+    await consumer.disconnect()
+    return messages
+  }
+
+  it('keeps each of many concurrent imports together: one batch, contiguous offsets, in order', async () => {
+    const sends: number[] = []
+    const lane = await startLane({ onSend: ({ callers }) => sends.push(callers) })
+    const keys = Array.from({ length: 200 }, (_, n) => `job-${n}`)
+    const outcomes = await Promise.all(keys.map((key, n) => lane.append(recordsOf(key, 1 + (n % 7)))))
+    expect(new Set(outcomes.map(({ is }) => is))).toEqual(new Set(['appended']))
+    expect(sends.length).toBeLessThan(keys.length)
+
+    const count = keys.reduce((sum, _, n) => sum + 1 + (n % 7), 0)
+    const byKey = Map.groupBy(await consume(count), ({ message }) => message.key?.toString())
+    for (const [n, key] of keys.entries()) {
+      const found = byKey.get(key) ?? []
+      const first = Number(found[0]?.message.offset)
+      expect(found.map(({ message }) => Number(message.offset) - first)).toEqual([...Array(1 + (n % 7)).keys()])
+      expect(found.map(({ message }) => message.headers?.ce_id?.toString())).toEqual(
+        recordsOf(key, 1 + (n % 7)).map(({ headers }) => headers.ce_id),
+      )
+      expect(new Set(found.map(({ message }) => batchOf(message).firstOffset)).size).toBe(1)
+      expect(new Set(found.map(({ partition }) => partition))).toEqual(new Set([lane.partitionFor(key)]))
+    }
+  })
+
+  it('keeps a large import in one batch', async () => {
+    const lane = await startLane()
+    expect(await lane.append(recordsOf('large', 100, Buffer.alloc(80_000, 'x')))).toEqual({ is: 'appended' })
+    const found = await consume(100)
+    expect(new Set(found.map(({ message }) => batchOf(message).firstOffset))).toEqual(new Set(['0']))
+  })
+
+  it('writes what any Kafka client reads: keys, headers, bytes and append times', async () => {
+    const imports = await startLane()
+    const deliveries = await startLane({ topic: topics.deliveries })
+    const began = Date.now()
+    const value = randomBytes(500)
+    await imports.append(recordsOf('job', 1, value))
+    await deliveries.append(
+      recordsOf('job', 1, value).map((record) => ({ ...record, topic: 'contact-import.deliveries' })),
+    )
+    for (const topic of ['contact-import.imports', 'contact-import.deliveries'] as const) {
+      const [found] = await consume(1, topic)
+      expect(found?.message.headers).toEqual({
+        ce_id: Buffer.from('job/0'),
+        'content-type': Buffer.from('application/json'),
+      })
+      expect(found?.message.key).toEqual(Buffer.from('job'))
+      expect(found?.message.value).toEqual(value)
+      expect(found?.partition).toBe(imports.partitionFor('job'))
+      if (found === undefined) continue
+      expect(batchOf(found.message).timestampType).toBe(logAppendTime)
+      expect(found.message.timestamp).toBe(batchOf(found.message).maxTimestamp)
+      expect(Number(found.message.timestamp)).toBeGreaterThanOrEqual(began - 1_000)
+    }
+  })
+
+  it('refuses one append that is too large, and appends those that wait with it', async () => {
+    const lane = await startLane()
+    const answers = await Promise.all([
+      lane.append(recordsOf('small', 2)),
+      lane.append(recordsOf('large', 3, randomBytes(4 * 1024 * 1024))),
+      lane.append(recordsOf('small', 2)),
+    ])
+    expect(answers).toEqual([{ is: 'appended' }, { is: 'refused', reason: 'too_large' }, { is: 'appended' }])
+    expect(await consume(4)).toHaveLength(4)
+  })
+
+  it('finds the one that is too large in a group that the broker refused as a whole', async () => {
+    const admin = own.kafka().admin()
+    await admin.connect()
+    const name = own.nameOf('contact-import.imports')
+    const configEntries = [{ name: 'max.message.bytes', value: '20000' }]
+    await admin.alterConfigs({ validateOnly: false, resources: [{ type: 2, name, configEntries }] })
+    await admin.disconnect()
+
+    const lane = await startLane()
+    // The first leaves alone; the others wait for it and leave together.
+    const answers = await Promise.all(
+      [10, 10, 30_000, 10].map((bytes) => lane.append(recordsOf('same-partition', 1, randomBytes(bytes)))),
+    )
+    expect(answers.map(({ is }) => is)).toEqual(['appended', 'appended', 'refused', 'appended'])
+    expect(await consume(3)).toHaveLength(3)
+  })
+
+  it('sends what waits before it stops, and takes nothing afterwards', async () => {
+    const lane = await startLane()
+    const waiting = Promise.all(Array.from({ length: 50 }, (_, n) => lane.append(recordsOf(`job-${n}`, 1))))
+    await lane.stop()
+    expect(new Set((await waiting).map(({ is }) => is))).toEqual(new Set(['appended']))
+    expect(await lane.append(recordsOf('late', 1))).toEqual({ is: 'overloaded' })
+    expect(await consume(50)).toHaveLength(50)
+  })
+
+  it('answers overloaded above its bounds', async () => {
+    const lane = await startLane({ maxQueuedBytes: 1_000 })
+    const answers = await Promise.all(Array.from({ length: 100 }, () => lane.append(recordsOf('job', 1))))
+    const appended = answers.filter(({ is }) => is === 'appended').length
+    const overloaded = answers.filter(({ is }) => is === 'overloaded').length
+    expect(overloaded).toBeGreaterThan(0)
+    expect(appended + overloaded).toBe(100)
+    expect(await consume(appended)).toHaveLength(appended)
+  })
+})

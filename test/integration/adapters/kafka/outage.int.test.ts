@@ -1,0 +1,239 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type TopicName, topics } from '#schemas/events/catalogue.ts'
+import { createLane, type Lane } from '#shared/adapters/kafka/lane.ts'
+import { createEventLogProbe } from '#shared/adapters/kafka/probe.ts'
+import { createReader } from '#shared/adapters/kafka/reader.ts'
+import { createSubscription } from '#shared/adapters/kafka/subscription.ts'
+import type { AppendOutcome, LogRecord, NewRecord } from '#shared/ports/event-log.ts'
+import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
+import { startOwnKafka } from '../../../support/backing-services.ts'
+import { eventually } from '../../../support/eventually.ts'
+import { createOwnTopics, type OwnTopics } from '../../../support/own-topics.ts'
+
+const imports: TopicName = 'contact-import.imports'
+
+const recordsOf = (key: string, count = 3): NewRecord[] =>
+  Array.from({ length: count }, (_, n) => ({
+    topic: imports,
+    key,
+    headers: { ce_id: `${key}/${n}` },
+    value: Buffer.from('{}'),
+  }))
+
+describe('an outage of the broker', () => {
+  let kafka: Awaited<ReturnType<typeof startOwnKafka>>
+  let own: OwnTopics
+  let lane: Lane
+
+  beforeAll(async () => {
+    kafka = await startOwnKafka()
+  })
+  afterAll(() => kafka.stop())
+
+  beforeEach(async () => {
+    own = await createOwnTopics(kafka.brokers)
+    lane = createLane({ kafka: own.kafka(), topic: topics.imports, topicPrefix: own.topicPrefix })
+    await lane.start()
+  })
+  afterEach(async () => {
+    // So that a failed test does not fail the others.
+    if (!(await answers())) await kafka.restart()
+    await lane.stop()
+    await own.remove()
+  })
+
+  async function answers(): Promise<boolean> {
+    const probe = createEventLogProbe({ kafka: own.kafka() })
+    try {
+      return await probe.probe(2_000)
+    } finally {
+      await probe.stop()
+    }
+  }
+
+  const startReader = async (options = {}) => {
+    const { topicPrefix } = own
+    const groupId = `${topicPrefix}reader`
+    const reader = createReader({ kafka: own.kafka(), groupId, topics: [imports], topicPrefix, ...options })
+    await reader.start()
+    return reader
+  }
+
+  async function wholeLog(): Promise<LogRecord[]> {
+    const reader = await startReader()
+    try {
+      const partitions = Array.from({ length: topics.imports.partitions }, (_, partition) => partition)
+      return (await Promise.all(partitions.map((p) => Array.fromAsync(reader.read(imports, p, 0))))).flat()
+    } finally {
+      await reader.stop()
+    }
+  }
+
+  /** Appends from several callers without a break until told to stop; tells what each append was answered. */
+  function appendWithoutBreak(callers: number) {
+    const answers = new Map<string, AppendOutcome['is']>()
+    let going = true
+    const work = Array.from({ length: callers }, async (_, caller) => {
+      for (let n = 0; going; n += 1) {
+        const key = `${caller}-${n}`
+        answers.set(key, (await lane.append(recordsOf(key))).is)
+      }
+    })
+    const stop = async () => {
+      going = false
+      await Promise.all(work)
+      return answers
+    }
+    const countOf = (is: AppendOutcome['is']) => [...answers.values()].filter((answer) => answer === is).length
+    return { stop, countOf }
+  }
+
+  /** What the lane promises of its answers, held against the log. */
+  async function expectTruthfulAnswers(answers: ReadonlyMap<string, AppendOutcome['is']>) {
+    const log = await wholeLog()
+    const times = new Map<string, number>()
+    for (const { headers } of log) times.set(headers.ce_id ?? '', (times.get(headers.ce_id ?? '') ?? 0) + 1)
+    for (const [key, answer] of answers) {
+      const found = recordsOf(key).map(({ headers }) => times.get(headers.ce_id ?? '') ?? 0)
+      if (answer === 'appended') expect([key, found]).toEqual([key, [1, 1, 1]])
+      else if (answer === 'overloaded') expect([key, found]).toEqual([key, [0, 0, 0]])
+      else
+        expect([
+          key,
+          [
+            [0, 0, 0],
+            [1, 1, 1],
+          ].some((all) => all.join() === found.join()),
+        ]).toEqual([key, true])
+    }
+  }
+
+  it('a killed broker: what was acknowledged is there once, new appends fail fast, and they succeed again by themselves', async () => {
+    const appending = appendWithoutBreak(20)
+    await eventually(() => expect(appending.countOf('appended')).toBeGreaterThan(200))
+    kafka.kill()
+    await eventually(() => expect(appending.countOf('overloaded')).toBeGreaterThanOrEqual(20))
+    const began = performance.now()
+    expect((await lane.append(recordsOf('while-down'))).is).toBe('overloaded')
+    expect(performance.now() - began).toBeLessThan(5_000)
+    await kafka.restart()
+    const before = appending.countOf('appended')
+    await eventually(() => expect(appending.countOf('appended')).toBeGreaterThan(before + 200))
+    const answers = await appending.stop()
+    expect(await lane.append(recordsOf('afterwards'))).toEqual({ is: 'appended' })
+    await expectTruthfulAnswers(answers.set('while-down', 'overloaded').set('afterwards', 'appended'))
+  })
+
+  it('a broker that hangs for longer than a send may take: no answer is a lie', async () => {
+    const appending = appendWithoutBreak(10)
+    await eventually(() => expect(appending.countOf('appended')).toBeGreaterThan(100))
+    kafka.pause()
+    try {
+      await eventually(() => expect(appending.countOf('ambiguous')).toBeGreaterThan(0))
+      await eventually(() => expect(appending.countOf('overloaded')).toBeGreaterThan(0))
+    } finally {
+      kafka.resume()
+    }
+    const before = appending.countOf('appended')
+    await eventually(() => expect(appending.countOf('appended')).toBeGreaterThan(before + 100))
+    await expectTruthfulAnswers(await appending.stop())
+  })
+
+  it('a broker that went away while nothing was sent: the next append is surely not sent', async () => {
+    expect(await lane.append(recordsOf('before'))).toEqual({ is: 'appended' })
+    kafka.kill()
+    await eventually(async () => expect(await answers()).toBe(false))
+    expect(await lane.append(recordsOf('first'))).toEqual({ is: 'overloaded' })
+    const urgent = lane.append(recordsOf('urgent'), { urgent: true })
+    await kafka.restart()
+    expect(await urgent).toEqual({ is: 'appended' })
+    await expectTruthfulAnswers(
+      new Map([
+        ['before', 'appended'],
+        ['first', 'overloaded'],
+        ['urgent', 'appended'],
+      ]),
+    )
+  })
+
+  it('a reader says that the log is lost, and reads again when it is back', async () => {
+    await lane.append(recordsOf('k'))
+    const partition = lane.partitionFor('k')
+    const reader = await startReader({ idleTimeoutMs: 5_000 })
+    const read = () => Array.fromAsync(reader.read(imports, partition, 0))
+    expect(await read()).toHaveLength(3)
+    kafka.kill()
+    await expect(read()).rejects.toThrow(DependencyLost)
+    await kafka.restart()
+    await eventually(async () => expect(await read()).toHaveLength(3))
+    await reader.stop()
+  })
+
+  it('a probe says so within the time given', async () => {
+    const probe = createEventLogProbe({ kafka: own.kafka() })
+    expect(await probe.probe(5_000)).toBe(true)
+    kafka.pause()
+    const began = performance.now()
+    expect(await probe.probe(500)).toBe(false)
+    expect(performance.now() - began).toBeLessThan(1_000)
+    kafka.resume()
+    await eventually(async () => expect(await probe.probe(1_000)).toBe(true))
+    await probe.stop()
+  })
+
+  describe('seen by a subscription', () => {
+    async function follow() {
+      const { topicPrefix } = own
+      const groupId = `${topicPrefix}group`
+      const subscription = createSubscription({ kafka: own.kafka(), groupId, topics: [imports], topicPrefix })
+      const seen = { story: [] as string[], offsets: new Set<string>() }
+      await subscription.start({
+        assigned(partitions, memberKept) {
+          seen.story.push(memberKept ? 'assigned again' : 'assigned')
+          for (const partition of partitions) subscription.open({ ...partition, offset: 0 })
+        },
+        rebalancing: () => void seen.story.push('rebalancing'),
+        records(records) {
+          for (const { partition, offset } of records) seen.offsets.add(`${partition}/${offset}`)
+        },
+      })
+      return { subscription, seen }
+    }
+
+    const commitOne = (subscription: Awaited<ReturnType<typeof follow>>['subscription']) =>
+      subscription.commit([{ topic: imports, partition: 0, offset: 0 }])
+
+    it('a killed broker: it takes no commit meanwhile and joins again when the broker is back', async () => {
+      const { subscription, seen } = await follow()
+      await lane.append(recordsOf('a'))
+      await eventually(() => expect(seen.offsets.size).toBe(3))
+      await commitOne(subscription)
+      kafka.kill()
+      await eventually(() => expect(seen.story).toEqual(['assigned', 'rebalancing']))
+      await expect(commitOne(subscription)).rejects.toThrow()
+      await kafka.restart()
+      await eventually(() => expect(seen.story).toEqual(['assigned', 'rebalancing', 'assigned']))
+      await eventually(async () => expect(await lane.append(recordsOf('b'))).toEqual({ is: 'appended' }))
+      await eventually(() => expect(seen.offsets.size).toBe(6))
+      await commitOne(subscription)
+      await subscription.stop()
+    })
+
+    it('a broker that hangs for longer than the session: it gives its partitions up and joins again', async () => {
+      const { subscription, seen } = await follow()
+      await lane.append(recordsOf('a'))
+      await eventually(() => expect(seen.offsets.size).toBe(3))
+      kafka.pause()
+      try {
+        await eventually(() => expect(seen.story).toEqual(['assigned', 'rebalancing']))
+      } finally {
+        kafka.resume()
+      }
+      await eventually(() => expect(seen.story.at(-1)).toBe('assigned'), { withinMs: 60_000 })
+      await eventually(async () => expect(await lane.append(recordsOf('b'))).toEqual({ is: 'appended' }))
+      await eventually(() => expect(seen.offsets.size).toBe(6))
+      await eventually(() => commitOne(subscription))
+      await subscription.stop()
+    })
+  })
+})

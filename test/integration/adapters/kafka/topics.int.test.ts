@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto'
+import type { Admin } from 'kafkajs'
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
+import { topics } from '#schemas/events/catalogue.ts'
+import { createKafka } from '#shared/adapters/kafka/connect.ts'
+import { applyTopics, checkTopics, TopicDrift } from '#shared/adapters/kafka/topics.ts'
+import { eventually } from '../../../support/eventually.ts'
+
+const names = Object.values(topics).map(({ name }) => name)
+
+describe('the topics', () => {
+  const kafka = () => createKafka({ brokers: inject('kafkaBrokers'), clientId: 'topics-test' })
+  let admin: Admin
+  let topicPrefix: string
+  beforeEach(async () => {
+    topicPrefix = `t${randomUUID().slice(0, 8)}.`
+    admin = kafka().admin()
+    await admin.connect()
+  })
+  afterEach(async () => {
+    const existing = (await admin.listTopics()).filter((name) => name.startsWith(topicPrefix))
+    if (existing.length > 0) await admin.deleteTopics({ topics: existing })
+    await admin.disconnect()
+  })
+
+  it('are created once, by however many processes at the same time, as the catalogue says', async () => {
+    expect(await checkTopics(kafka(), { topicPrefix })).toEqual(
+      names.map((name) => `Topic ${topicPrefix}${name} does not exist.`),
+    )
+    await Promise.all(Array.from({ length: 4 }, () => applyTopics(kafka(), { topicPrefix })))
+    await applyTopics(kafka(), { topicPrefix })
+    expect(await checkTopics(kafka(), { topicPrefix })).toEqual([])
+    const { topics: found } = await admin.fetchTopicMetadata({ topics: names.map((name) => topicPrefix + name) })
+    expect(found.map(({ partitions }) => partitions.length)).toEqual(names.map(() => 12))
+  })
+
+  it('are left alone when one differs: the others are not created, and each difference is named', async () => {
+    const topic = `${topicPrefix}contact-import.imports`
+    await admin.createTopics({
+      waitForLeaders: false, // kafkajs throws when a broker does not know the new topic yet
+      topics: [{ topic, numPartitions: 3, configEntries: [{ name: 'retention.ms', value: '1000' }] }],
+    })
+    await eventually(async () => expect(await admin.listTopics()).toContain(topic))
+    const failure = await applyTopics(kafka(), { topicPrefix }).catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(TopicDrift)
+    expect(failure).toMatchObject({
+      drift: [
+        `Topic ${topic} has 3 partitions instead of 12.`,
+        `Topic ${topic} has message.timestamp.type CreateTime instead of LogAppendTime.`,
+        `Topic ${topic} has retention.ms 1000 instead of -1.`,
+        expect.stringMatching(/has max\.message\.bytes \d+ instead of 10485760\.$/),
+      ],
+    })
+    expect((await admin.listTopics()).filter((name) => name.startsWith(topicPrefix))).toEqual([topic])
+  })
+})

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import { applyIndexes, IndexDrift, indexes } from '#shared/adapters/mongo/indexes.ts'
+import { temporaryMongo } from '../../../support/temporary-mongo.ts'
+
+const count = Object.values(indexes).flat().length
+
+test('missing indexes are created, and a second time all are present', async () => {
+  const { db } = temporaryMongo()
+  const first = await applyIndexes(db)
+  expect(first.map(({ is }) => is)).toEqual(Array(count).fill('created'))
+  const second = await applyIndexes(db)
+  expect(second).toEqual(first.map((one) => ({ ...one, is: 'present' })))
+})
+
+test('two starts at once both succeed', async () => {
+  const { db } = temporaryMongo()
+  await Promise.all([applyIndexes(db), applyIndexes(db)])
+  expect((await applyIndexes(db)).every(({ is }) => is === 'present')).toBe(true)
+})
+
+test('an index of our name with another definition is refused with both definitions, and nothing is created', async () => {
+  const { db } = temporaryMongo()
+  await db.collection('idempotency_keys').createIndex({ expires_at: 1 }, { name: 'expires_at', expireAfterSeconds: 60 })
+  const refusal = applyIndexes(db)
+  await expect(refusal).rejects.toThrow(IndexDrift)
+  await expect(refusal).rejects.toThrow(
+    /idempotency_keys\.expires_at .*"expireAfterSeconds":60.*"expireAfterSeconds":0.*dropIndex/,
+  )
+  expect(await db.collection('idempotency_keys').indexes()).toHaveLength(2)
+})
+
+test('indexes of others are left alone', async () => {
+  const { db } = temporaryMongo()
+  await db.collection('idempotency_keys').createIndex({ state: 1 }, { name: 'of an operator' })
+  await applyIndexes(db)
+  expect((await db.collection('idempotency_keys').indexes()).map(({ name }) => name)).toContain('of an operator')
+})

@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto'
+import { type Db, MongoClient } from 'mongodb'
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
+import { createMongo } from '#shared/adapters/mongo/connect.ts'
+import { createMongoRateLimiter, rateLimitsCollection } from '#shared/adapters/mongo/rate-limiter.ts'
+import type { RateLimiter } from '#shared/ports/rate-limiter.ts'
+import { freePort } from '../../../../infra/backing-services/ports.ts'
+import { eventually } from '../../../support/eventually.ts'
+
+let mongo: MongoClient
+let db: Db
+let calls = 0
+
+beforeAll(async () => {
+  mongo = new MongoClient(inject('mongodbUrl'), { monitorCommands: true })
+  db = mongo.db(`test_${randomUUID()}`)
+  mongo.on('commandStarted', ({ commandName, databaseName }) => {
+    if (databaseName === db.databaseName && commandName !== 'endSessions') calls += 1
+  })
+  await db.createCollection(rateLimitsCollection)
+})
+afterAll(async () => {
+  await db.dropDatabase()
+  await mongo.close()
+})
+
+/** No window ends within the test, where `windowSeconds` is left out. */
+const limiter = (windowSeconds = 3_600) => createMongoRateLimiter({ db, windowSeconds })
+
+async function consume(one: RateLimiter, times: number, perSecond: number, clientId: string) {
+  const quotas = await Promise.all(Array.from({ length: times }, () => one.consume(clientId, perSecond)))
+  return quotas.filter(({ allowed }) => allowed).length
+}
+
+describe('the shared rate limit', () => {
+  test('counts down to none and then refuses, until the window ends', async () => {
+    const one = limiter()
+    const client = randomUUID()
+    const quotas = [await one.consume(client, 2), await one.consume(client, 2), await one.consume(client, 2)]
+    expect(quotas).toMatchObject([
+      { allowed: true, remaining: 1 },
+      { allowed: true, remaining: 0 },
+      { allowed: false, remaining: 0 },
+    ])
+    for (const { resetMs } of quotas) {
+      expect(resetMs).toBeGreaterThan(0)
+      expect(resetMs).toBeLessThanOrEqual(3_600_000)
+    }
+  })
+
+  test('is one for all instances, and of requests at once none is lost', async () => {
+    const client = randomUUID()
+    const allowed = await Promise.all([1, 2, 3].map(() => consume(limiter(), 20, 30, client)))
+    expect(allowed.reduce((sum, some) => sum + some, 0)).toBe(30)
+  })
+
+  test('is one for each client', async () => {
+    const one = limiter()
+    expect(await consume(one, 3, 2, randomUUID())).toBe(2)
+    expect(await consume(one, 3, 2, randomUUID())).toBe(2)
+  })
+
+  test('keeps the count when the rate of a client changes', async () => {
+    const one = limiter()
+    const client = randomUUID()
+    await consume(one, 2, 5, client)
+    expect(await one.consume(client, 9)).toMatchObject({ remaining: 6 })
+    expect(await one.consume(client, 2)).toMatchObject({ allowed: false })
+  })
+
+  test('costs one call per request, none once this instance knows the client to be exhausted', async () => {
+    const one = limiter()
+    const client = randomUUID()
+    calls = 0
+    await consume(one, 2, 3, client)
+    expect(calls).toBe(2)
+    await one.consume(client, 3)
+    expect(await consume(one, 50, 3, client)).toBe(0)
+    expect(calls).toBe(3)
+    expect(await consume(limiter(), 1, 3, client)).toBe(0)
+    expect(calls).toBe(4)
+  })
+
+  test('begins again when a window has ended, with one call as before', async () => {
+    const one = limiter(1)
+    const client = randomUUID()
+    calls = 0
+    let asked = 0
+    const next = () => {
+      asked += 1
+      return one.consume(client, 1_000)
+    }
+    await next()
+    for (let window = 0; window < 2; window += 1) {
+      await eventually(async () => expect((await next()).remaining).toBeLessThan(999))
+      await eventually(async () => expect((await next()).remaining).toBe(999))
+    }
+    expect(calls).toBe(asked)
+  })
+
+  test('does not wait for a window of a time that the database has not reached', async () => {
+    const client = randomUUID()
+    const expire = new Date(Date.now() + 86_400_000)
+    await db.collection<{ _id: string }>(rateLimitsCollection).insertOne({ _id: client, ...{ points: 9, expire } })
+    expect(await limiter().consume(client, 2)).toMatchObject({ allowed: true, remaining: 1 })
+  })
+
+  test('is kept by each process alone while the database cannot be reached, which is told once', async () => {
+    const gone = createMongo({ url: `mongodb://127.0.0.1:${await freePort()}/`, database: 'none' })
+    onTestFinished(() => gone.close())
+    const causes: unknown[] = []
+    const one = createMongoRateLimiter({
+      db: gone.db,
+      windowSeconds: 3_600,
+      onStandIn: (cause) => causes.push(cause),
+    })
+    const client = randomUUID()
+    expect(await consume(one, 9, 4, client)).toBe(4)
+    expect(await one.consume(client, 4)).toMatchObject({ allowed: false, remaining: 0 })
+    expect(await one.consume(randomUUID(), 4)).toMatchObject({ allowed: true, remaining: 3 })
+    expect(causes).toEqual([expect.objectContaining({ code: 'service_unavailable' })])
+  })
+})

@@ -1,0 +1,30 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { expect, inject, test } from 'vitest'
+import { temporaryMongo } from '../../support/temporary-mongo.ts'
+
+const main = join(import.meta.dirname, '../../../services/admin/main.ts')
+
+type Ended = { readonly exitCode: unknown; readonly stdout: string; readonly stderr: string }
+
+const run = (args: readonly string[], env: Readonly<Record<string, string>>) =>
+  new Promise<Ended>((resolve) => {
+    execFile(process.execPath, [main, ...args], { env: { ...process.env, ...env } }, (error, stdout, stderr) =>
+      resolve({ exitCode: error?.code ?? 0, stdout, stderr }),
+    )
+  })
+
+test('the process prints one JSON value for programs, sentences for people, and ends by itself', async () => {
+  const { db } = temporaryMongo()
+  const env = { MONGODB_URL: inject('mongodbUrl'), MONGODB_DATABASE: db.databaseName }
+  const created = await run(['clients', 'create', '--name', 'Shop'], env)
+  expect(created).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('shown only now') })
+  expect(JSON.parse(created.stdout)).toEqual({
+    client_id: expect.stringMatching(/^cl_/),
+    api_key: expect.stringMatching(/^cik_/),
+  })
+  const unknown = await run(['projections', 'explode'], env)
+  expect(unknown).toMatchObject({ exitCode: 2, stdout: '' })
+  expect(unknown.stderr).toMatch(/no command "projections explode".*\n\n.*\n {2}clients create/)
+  expect(await run(['clients', 'revoke', 'cl_none'], env)).toMatchObject({ exitCode: 1, stdout: '' })
+})

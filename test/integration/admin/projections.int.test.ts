@@ -1,0 +1,202 @@
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
+import { runAdmin } from '../../../services/admin/admin.ts'
+import { composeAdmin } from '../../../services/admin/compose.ts'
+import { eventually } from '../../support/eventually.ts'
+import { jobHistory } from '../../support/job-history.ts'
+import { createOwnSurroundings, type OwnSurroundings } from '../../support/own-surroundings.ts'
+import { createProducer, type Producer } from '../../support/producer.ts'
+import { appendHistory, expectProjected, projectionOf } from '../../support/projected.ts'
+import { type ServiceProcess, startServiceProcess } from '../../support/service-process.ts'
+
+let own: OwnSurroundings
+let projector: ServiceProcess
+let producer: Producer
+let query: ServiceProcess
+let seed = 100
+
+beforeAll(async () => {
+  own = await createOwnSurroundings(inject('kafkaBrokers'), inject('mongodbUrl'))
+  projector = await startServiceProcess('services/projector/main.ts', own.environment)
+  query = await startServiceProcess('services/query/main.ts', own.environment)
+  producer = createProducer(query.url, own.apiKey)
+})
+afterAll(async () => {
+  await Promise.all([projector?.stop(), query?.stop()])
+  await own?.remove()
+})
+
+async function admin(...args: string[]) {
+  const told: string[] = []
+  const { exitCode, json, message } = await runAdmin(
+    args,
+    composeAdmin(own.environment, (line) => told.push(line)),
+  )
+  return { exitCode, value: JSON.parse(json ?? 'null'), message, told: told.join('\n') }
+}
+
+async function append(jobs: number): Promise<string[]> {
+  const history = jobHistory({ jobs, seed: seed++, clientId: own.clientId })
+  await appendHistory(own.topics, history)
+  return [...new Set(history.imports.map(({ key }) => key))]
+}
+
+const theLog = () => projectionOf(own.topics.kafka(), own.topics.nameOf)
+const active = async (): Promise<string> => (await admin('projections', 'show')).value.active
+const jobsIn = (collection: string) => own.mongo.db.collection<ImportJobDocument>(collection)
+const collections = async () =>
+  (await own.mongo.db.listCollections().toArray()).map(({ name }) => name).filter((name) => /^import_jobs/.test(name))
+
+/** The offsets stored for a collection, by topic and partition. */
+async function positionsOf(collection: string): Promise<Map<string, number>> {
+  const found = await own.mongo.db.collection('projection_positions').find({ collection }).toArray()
+  return new Map(found.map(({ topic, partition, offset }) => [`${topic}/${partition}`, offset]))
+}
+
+/** Appends and reads, as clients do, until told to stop; no job may vanish or go back. */
+function traffic() {
+  let over = false
+  const order = ['pending', 'processing', 'completed', 'failed']
+  const seen = new Map<string, number>()
+  const faults: string[] = []
+  const appending = (async () => {
+    while (!over) {
+      for (const jobId of await append(20)) seen.set(jobId, -1)
+      await eventually(() => expect([...seen.values()]).not.toContain(-1))
+    }
+  })()
+  const reading = (async () => {
+    await eventually(() => expect(seen.size).toBeGreaterThan(0))
+    while (!over || [...seen.values()].some((state) => state === -1)) {
+      for (const [jobId, before] of [...seen]) {
+        const { status, body } = await producer.request(`/v1/contacts/import/${jobId}`)
+        const state = order.indexOf(String(Reflect.get(Object(body), 'status')))
+        if (status === 404 ? before !== -1 : state < before) faults.push(`${jobId} was ${before} and is ${state}`)
+        seen.set(jobId, Math.max(before, state))
+      }
+    }
+  })()
+  return async () => {
+    over = true
+    await Promise.all([appending, reading])
+    return { faults, jobs: seen.size }
+  }
+}
+
+describe('projections', () => {
+  it('rebuild builds beside the traffic, compares and switches; no job vanishes or goes back', async () => {
+    await append(500)
+    await expectProjected(own.mongo.db, await theLog())
+    const stop = traffic()
+    const { exitCode, value, message, told } = await admin('projections', 'rebuild')
+    const { faults, jobs } = await stop()
+    expect({ exitCode, faults }).toEqual({ exitCode: 0, faults: [] })
+    expect(jobs).toBeGreaterThan(20)
+    expect(value).toMatchObject({ collection: 'import_jobs_2', differing: 0, differences: [], switched: true })
+    expect(value.documents).toBeGreaterThanOrEqual(500)
+    expect(message).toMatch(/0 of \d+ documents differ/)
+    expect(told).toMatch(/\d+ of \d+ events, \d+ per second, /)
+    expect(await active()).toBe('import_jobs_2')
+    await append(50)
+    await expectProjected(own.mongo.db, await theLog(), { collection: 'import_jobs_2' })
+  })
+
+  it('rollback goes back to the earlier collection, brought up to date first', async () => {
+    const stop = traffic()
+    const { exitCode, value } = await admin('projections', 'rollback')
+    expect(await stop()).toMatchObject({ faults: [] })
+    expect({ exitCode, value }).toEqual({
+      exitCode: 0,
+      value: { collection: 'import_jobs', previous: 'import_jobs_2' },
+    })
+    await append(50)
+    await expectProjected(own.mongo.db, await theLog(), { collection: 'import_jobs' })
+  })
+
+  it('rebuild --check names what differs and changes nothing', async () => {
+    const before = await collections()
+    const [one, two] = await jobsIn('import_jobs').find().limit(2).toArray()
+    if (one === undefined || two === undefined) throw new Error('There are jobs.')
+    await jobsIn('import_jobs').updateOne({ _id: one._id }, { $set: { sent_contacts: 77, error_message: 'changed' } })
+    await jobsIn('import_jobs').deleteOne({ _id: two._id })
+    const { exitCode, value, message } = await admin('projections', 'rebuild', '--check')
+    expect(exitCode).toBe(1)
+    expect(message).toMatch(/2 of \d+ documents differ/)
+    expect(value).toMatchObject({ collection: null, switched: false, differing: 2 })
+    expect(value.differences).toHaveLength(2)
+    expect(value.differences).toEqual(
+      expect.arrayContaining([
+        { job_id: one._id, is: 'changed', members: ['sent_contacts', 'error_message'] },
+        { job_id: two._id, is: 'added', members: [] },
+      ]),
+    )
+    expect(await active()).toBe('import_jobs')
+    expect(await collections()).toEqual(before)
+    await jobsIn('import_jobs').replaceOne({ _id: one._id }, one)
+    await jobsIn('import_jobs').insertOne(two)
+    expect((await admin('projections', 'rebuild', '--check')).value.differing).toBe(0)
+  })
+
+  it('rebuild refuses to lose jobs that the log no longer has', async () => {
+    const [lost] = await jobsIn('import_jobs').find().limit(1).toArray()
+    if (lost === undefined) throw new Error('There are jobs.')
+    const _id = '00000000-0000-4000-8000-000000000000'
+    await jobsIn('import_jobs').insertOne({ ...lost, _id })
+    const { exitCode, value, message } = await admin('projections', 'rebuild')
+    expect({ exitCode, switched: value.switched }).toEqual({ exitCode: 1, switched: false })
+    expect(value.differences).toEqual([{ job_id: _id, is: 'missing', members: [] }])
+    expect(message).toMatch(/1 jobs of import_jobs are not in the log.*--force/)
+    expect(await active()).toBe('import_jobs')
+    await jobsIn('import_jobs').deleteOne({ _id })
+  })
+
+  it.each([
+    ['while it builds', /Building/],
+    ['after the switch', /is read now/],
+  ])('a rebuild killed %s harms nothing, and the next one succeeds', async (_when, line) => {
+    const child = spawn(process.execPath, [join('services', 'admin', 'main.ts'), 'projections', 'rebuild'], {
+      env: { ...process.env, ...own.environment },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    let said = ''
+    const ended = new Promise((resolve) => child.once('close', resolve))
+    child.stderr.on('data', (chunk: Buffer) => {
+      said += chunk.toString()
+    })
+    await eventually(() => expect(said).toMatch(line), { everyMs: 5 })
+    child.kill('SIGKILL')
+    await ended
+    await append(30)
+    await expectProjected(own.mongo.db, await theLog(), { collection: await active() })
+
+    const refused = await admin('projections', 'rebuild')
+    expect(refused).toMatchObject({
+      exitCode: 1,
+      message: expect.stringMatching(/Another command works on import_jobs/),
+    })
+    await own.mongo.db
+      .collection('projections')
+      .updateOne({ building: { $ne: null } }, { $set: { 'building.until': new Date(0) } })
+    const { exitCode, value } = await admin('projections', 'rebuild')
+    expect({ exitCode, differing: value.differing }).toEqual({ exitCode: 0, differing: 0 })
+    const { previous } = (await admin('projections', 'show')).value
+    expect(await collections()).toEqual(expect.arrayContaining([value.collection, previous]))
+    expect(await collections()).toHaveLength(2)
+    await expectProjected(own.mongo.db, await theLog(), { collection: value.collection })
+  })
+
+  it('rebuild goes no farther than the projector was, which goes on from there', async () => {
+    await projector.stop()
+    await append(100)
+    // As where no projector ever was: there is none to wait for.
+    await own.mongo.db.collection('projections').deleteMany({ partition: { $exists: true } })
+    const before = await positionsOf(await active())
+    const { exitCode, value } = await admin('projections', 'rebuild')
+    expect({ exitCode, differing: value.differing }).toEqual({ exitCode: 0, differing: 0 })
+    expect(await positionsOf(value.collection)).toEqual(before)
+    projector = await startServiceProcess('services/projector/main.ts', own.environment)
+    await expectProjected(own.mongo.db, await theLog(), { collection: value.collection })
+  })
+})

@@ -1,0 +1,49 @@
+import { spawn } from 'node:child_process'
+import { existsSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { isRunning } from '../../../infra/backing-services/process-mark.ts'
+import { startProject } from '../../support/start-process.ts'
+
+const program = join(import.meta.dirname, '..', '..', '..', 'infra', 'setup', 'reset.mjs')
+let project: Awaited<ReturnType<typeof startProject>>
+
+beforeEach(async () => {
+  project = await startProject()
+})
+afterEach(() => project.remove())
+
+async function reset(dataDir: string) {
+  const child = spawn(process.execPath, [program], { env: { ...process.env, DATA_DIR: dataDir } })
+  let output = ''
+  child.stderr.on('data', (chunk: Buffer) => {
+    output += chunk.toString()
+  })
+  const exitCode = await new Promise((resolve) => child.once('close', resolve))
+  return { exitCode, output }
+}
+
+test('reset is refused while a start runs, and ends what a killed one has left', async () => {
+  const start = project.start()
+  await start.until(/^ready /m)
+  const children = project.children()
+  const refused = await reset(project.dataDir)
+  expect(refused).toEqual({
+    exitCode: 1,
+    output: expect.stringContaining(`A start (process ${start.pid()}) is already using`),
+  })
+  expect(children.filter(isRunning)).toHaveLength(3)
+
+  process.kill(start.pid(), 'SIGKILL')
+  await start.exited
+  expect(await reset(project.dataDir)).toEqual({ exitCode: 0, output: `${project.dataDir} is removed.\n` })
+  expect(children.filter(isRunning)).toEqual([])
+  expect(existsSync(project.dataDir)).toBe(false)
+})
+
+test('reset touches no directory that npm start has not made', async () => {
+  const other = join(project.root, 'pictures')
+  mkdirSync(other)
+  expect(await reset(other)).toEqual({ exitCode: 1, output: expect.stringContaining('so it is not removed') })
+  expect(existsSync(other)).toBe(true)
+})

@@ -1,0 +1,99 @@
+import { request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { afterEach, describe, expect, test } from 'vitest'
+import { createMemoryApiClients } from '#shared/adapters/memory/api-clients.ts'
+import { createGuard } from '#shared/http/guard.ts'
+import { createHttpApp } from '#shared/http/http-app.ts'
+import { createLog } from '#shared/observability/log.ts'
+import { clientSettings } from '../../contract/api-clients.ts'
+
+const log = createLog({ level: 'silent', service: 'test' })
+const apps: Awaited<ReturnType<typeof createHttpApp>>[] = []
+afterEach(async () => {
+  for (const app of apps.splice(0)) await app.close()
+})
+
+/** A listener that trusts these proxies, and lets the client in from 198.51.100.0/24 and 2001:db8::/32 alone. */
+async function listener(trustedProxies: readonly string[]) {
+  const apiClients = createMemoryApiClients()
+  const allow = ['198.51.100.0/24', '2001:db8::/32']
+  apiClients.put('key', { ...clientSettings, clientId: 'cl_1', ratePerSecond: 0, allow })
+  const rateLimiter = { consume: () => Promise.reject(new Error('not asked')) }
+  const guard = createGuard({ apiClients, rateLimiter, defaultRate: 0 })
+  const app = await createHttpApp({ log, trustedProxies })
+  apps.push(app)
+  app.get('/v1/guarded', async (incoming, reply) => guard(incoming, reply, 'jobs:read'))
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const address = app.server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  return async (headers: Readonly<Record<string, string | string[]>>) => {
+    const asked = request({ host: '127.0.0.1', port, path: '/v1/guarded', agent: false })
+    asked.setHeader('authorization', 'Bearer key')
+    for (const [name, value] of Object.entries(headers)) asked.setHeader(name, value)
+    const { promise, resolve, reject } = Promise.withResolvers<number | undefined>()
+    asked.on('error', reject).on('response', async (response) => {
+      await text(response)
+      resolve(response.statusCode)
+    })
+    asked.end()
+    return promise
+  }
+}
+
+const allowed = '198.51.100.7'
+
+describe('an address is what the connection says', () => {
+  test('when no proxy is trusted, whatever the headers claim', async () => {
+    const get = await listener([])
+    for (const name of ['x-forwarded-for', 'forwarded', 'x-real-ip', 'true-client-ip', 'x-client-ip']) {
+      expect(await get({ [name]: name === 'forwarded' ? `for=${allowed}` : allowed })).toBe(403)
+    }
+  })
+
+  test('when another proxy is trusted', async () => {
+    const get = await listener(['10.0.0.0/8', '::1'])
+    expect(await get({ 'x-forwarded-for': allowed })).toBe(403)
+    expect(await get({ 'x-forwarded-for': `${allowed}, 10.0.0.1` })).toBe(403)
+  })
+})
+
+describe('an address is what a trusted proxy says', () => {
+  const trusted = ['127.0.0.1', '10.0.0.0/8']
+
+  test.each([
+    ['its client', allowed],
+    ['its client in IPv6', '2001:db8::7'],
+    ['its client, mapped into IPv6', `::ffff:${allowed}`],
+    ['the client of a trusted proxy behind it', `${allowed}, 10.1.2.3`],
+    ['the last one that is not trusted, whatever that one claims', `203.0.113.9, garbage, ${allowed}, 10.1.2.3`],
+  ])('%s is let in', async (_who, forwarded) => {
+    expect(await (await listener(trusted))({ 'x-forwarded-for': forwarded })).toBe(200)
+  })
+
+  test.each([
+    ['a client from elsewhere', '203.0.113.9'],
+    ['a client that claims to be a proxy for an allowed one', `${allowed}, 203.0.113.9`],
+    ['what is no address', 'unknown'],
+    ['an address with a port', `${allowed}:4711`],
+    ['an empty text', ''],
+    ['a trusted proxy itself', '10.1.2.3'],
+  ])('%s is not', async (_who, forwarded) => {
+    expect(await (await listener(trusted))({ 'x-forwarded-for': forwarded })).toBe(403)
+  })
+
+  test('headers sent twice are read in their order', async () => {
+    const get = await listener(trusted)
+    expect(await get({ 'x-forwarded-for': [allowed, '203.0.113.9'] })).toBe(403)
+    expect(await get({ 'x-forwarded-for': ['203.0.113.9', allowed] })).toBe(200)
+  })
+
+  test('a proxy that is seen through IPv6 is the same proxy', async () => {
+    const app = await createHttpApp({ log, trustedProxies: trusted })
+    apps.push(app)
+    app.get('/ip', async ({ ip }) => ip)
+    const ip = async (remoteAddress: string) =>
+      (await app.inject({ url: '/ip', remoteAddress, headers: { 'x-forwarded-for': allowed } })).body
+    expect(await ip('::ffff:10.1.2.3')).toBe(allowed)
+    expect(await ip('::ffff:11.1.2.3')).toBe('::ffff:11.1.2.3')
+  })
+})

@@ -1,0 +1,194 @@
+import { randomUUID } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
+import * as fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { errorTable } from '#schemas/errors.ts'
+import { Problem } from '#schemas/http/problem.ts'
+import { isErrorCode } from '#shared/errors/service-error.ts'
+import { createMemoryApp, type MemoryApp } from '../../support/memory-app.ts'
+import { exchangeRaw, type RawAnswer } from '../../support/raw-http.ts'
+import { faultsOf } from '../../support/schema-validator.ts'
+
+let memory: MemoryApp
+let port: number
+
+beforeAll(async () => {
+  memory = await createMemoryApp({ headersTimeoutMs: 1_000, requestTimeoutMs: 1_500 })
+  port = Number(new URL(await memory.app.listen({ host: '127.0.0.1', port: 0 })).port)
+})
+afterAll(() => memory?.app.close())
+
+const health = 'GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
+const contact = '{"phone":"+79991234567"}'
+
+/** A POST with a valid key, these lines among its headers, and this body as it is. */
+const post = (lines: readonly string[], body = ''): string =>
+  [
+    'POST /v1/contacts/import HTTP/1.1',
+    'Host: a',
+    `Authorization: Bearer ${memory.apiKey}`,
+    `Idempotency-Key: ${randomUUID()}`,
+    'Content-Type: application/json',
+    ...lines,
+    '',
+    body,
+  ].join('\r\n')
+const chunked = 'Transfer-Encoding: chunked'
+
+function expectRefusal(answer: RawAnswer | undefined): void {
+  if (answer === undefined) return
+  const { status, headers, body } = answer
+  expect(status).toBeGreaterThanOrEqual(400)
+  expect(headers['content-type']).toBe('application/problem+json; charset=utf-8')
+  const problem = JSON.parse(body)
+  expect(faultsOf(Problem, problem)).toEqual([])
+  const code: unknown = problem.error
+  expect(isErrorCode(code) && errorTable[code].status).toBe(status)
+  if (status >= 500) expect(status === 503 && headers['retry-after']).toMatch(/^\d+$/)
+}
+
+describe('a connection that does harm', () => {
+  const refused: [string, () => string, number][] = [
+    ['two different lengths', () => post(['Content-Length: 24', 'Content-Length: 2'], contact), 400],
+    ['the same length twice', () => post(['Content-Length: 24', 'Content-Length: 24'], contact), 400],
+    ['a list of lengths', () => post(['Content-Length: 24, 24'], contact), 400],
+    ['a negative length', () => post(['Content-Length: -1'], contact), 400],
+    ['a length in hex', () => post(['Content-Length: 0x18'], contact), 400],
+    ['a length beyond all bounds', () => post([`Content-Length: 1${'0'.repeat(30)}`], contact), 400],
+    ['a length and chunks', () => post(['Content-Length: 24', chunked], `18\r\n${contact}\r\n0\r\n\r\n`), 400],
+    ['chunks and a length', () => post([chunked, 'Content-Length: 4'], `18\r\n${contact}\r\n0\r\n\r\n`), 400],
+    ['an encoding after chunks', () => post(['Transfer-Encoding: chunked, identity'], contact), 400],
+    ['an encoding that only ends like chunks', () => post(['Transfer-Encoding: xchunked'], contact), 400],
+    ['a space before the colon', () => post(['Content-Length : 24'], contact), 400],
+    ['a folded header', () => post(['X-A: 1', ' 2', 'Content-Length: 24'], contact), 400],
+    ['a carriage return alone', () => post(['X-A: 1\rX-B: 2', 'Content-Length: 24'], contact), 400],
+    ['a NUL in a header', () => post(['X-A: 1\0', 'Content-Length: 24'], contact), 400],
+    ['a NUL in the path', () => 'GET /v1/\0 HTTP/1.1\r\nHost: a\r\n\r\n', 400],
+    ['a chunk size that is none', () => post([chunked], `+5\r\n${contact}\r\n0\r\n\r\n`), 400],
+    ['a chunk size beyond all bounds', () => post([chunked], `${'F'.repeat(17)}\r\n${contact}`), 400],
+    ['a chunk longer than it said', () => post([chunked], `2\r\n${contact}\r\n0\r\n\r\n`), 400],
+    ['chunk extensions without end', () => post([chunked], `18;${'a'.repeat(20_000)}\r\n`), 413],
+    ['no host', () => 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+    ['two hosts', () => 'GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n', 400],
+    ['the version of 1991', () => 'GET /healthz\r\n\r\n', 400],
+    ['a version that never was', () => 'GET /healthz HTTP/9.9\r\nHost: a\r\n\r\n', 400],
+    ['the preface of HTTP/2', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400],
+    ['half a percent sign', () => 'GET /v1/idempotency/% HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 400],
+    ['a path that is not UTF-8', () => 'GET /v1/idempotency/%ff HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 400],
+    ['a URL of 12,000', () => `GET /${'x'.repeat(12_000)} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`, 414],
+    ['headers of 60,000', () => post([`X-A: ${'x'.repeat(60_000)}`]), 431],
+    ['headers that drip', () => 'GET /healthz HTTP/1.1\r\nHost: a\r\nX: ', 408],
+    ['a body that drips', () => post(['Content-Length: 99999'], '['), 408],
+    ['chunks that drip', () => post([chunked], ''), 408],
+  ]
+
+  test.each(refused)('%s is refused in the one shape', async (what, bytes, status) => {
+    const trickle =
+      what.endsWith('drip') || what.endsWith('drips') ? { trickle: what.startsWith('chunks') ? '1\r\n \r\n' : ' ' } : {}
+    const answers = await exchangeRaw(port, bytes(), trickle)
+    expect(answers.map((answer) => answer.status)).toEqual([status])
+    expectRefusal(answers[0])
+  })
+
+  test('a flood of headers, line feeds alone, CONNECT, TRACE and an upgrade get a refusal or nothing', async () => {
+    for (const bytes of [
+      post([...Array(100_000).keys()].map((i) => `X-${i}: ${i}`)),
+      health.replaceAll('\r\n', '\n'),
+      'CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n',
+      'TRACE /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
+      'OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
+      `POST /v1/contacts/import HTTP/1.1\r\nHost: a\r\nConnection: close, upgrade\r\nUpgrade: h2c\r\nContent-Length: 0\r\n\r\n`,
+    ]) {
+      const answers = await exchangeRaw(port, bytes)
+      expect(answers.length, bytes.slice(0, 100)).toBeLessThanOrEqual(1)
+      expectRefusal(answers[0])
+    }
+  })
+
+  test('a client that goes in the middle of its body leaves nothing behind', async () => {
+    expect((await exchangeRaw(port, post(['Content-Length: 9999'], contact), { thenEnd: true })).length).toBeLessThan(2)
+    expect((await exchangeRaw(port, health)).map(({ status }) => status)).toEqual([200])
+  })
+
+  test('whatever bytes come, the answer is a refusal or none, and the connection ends', async () => {
+    const line = fc.oneof(
+      fc.constantFrom(
+        'GET / HTTP/1.1',
+        'POST /v1/contacts/import HTTP/1.1',
+        health,
+        post.toString(),
+        'Host: a',
+        'Content-Length: 5',
+        chunked,
+        '5',
+        '0',
+        '',
+        '{',
+      ),
+      fc.string({ unit: 'binary', maxLength: 40 }),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(line, { maxLength: 8 }), async (lines) => {
+        const answers = await exchangeRaw(port, lines.join('\r\n'), { thenEnd: true })
+        for (const answer of answers) if (answer.status !== 200) expectRefusal(answer)
+      }),
+      { numRuns: 200 },
+    )
+  })
+})
+
+describe('a connection that is only unusual', () => {
+  test('the absolute form and any expectation are served', async () => {
+    const answers = await exchangeRaw(
+      port,
+      [
+        'GET http://elsewhere/healthz HTTP/1.1\r\nHost: a\r\n\r\n',
+        'GET /healthz HTTP/1.1\r\nHost: a\r\nExpect: the-unexpected\r\nConnection: close\r\n\r\n',
+      ].join(''),
+    )
+    expect(answers.map(({ status, body }) => [status, body])).toEqual(Array(2).fill([200, '{"status":"ok"}']))
+  })
+
+  test('pipelined requests are answered in their order, and a refused body is no request', async () => {
+    const smuggled = 'GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n'
+    const unauthorized = post([`Content-Length: ${smuggled.length}`], smuggled).replace('Bearer', 'Basic')
+    const answers = await exchangeRaw(port, unauthorized + post(['Content-Length: 24'], contact) + health)
+    expect(answers.map(({ status }) => status)).toEqual([401, 202, 200])
+  })
+
+  test('a header counts however many stand before it', async () => {
+    const many = [...Array(2_500).keys()].map(() => 'a:1')
+    const answers = await exchangeRaw(
+      port,
+      post([...many, 'X-Debug: true', 'Connection: close', 'Content-Length: 24'], contact),
+    )
+    expect(answers.map(({ status }) => status)).toEqual([200])
+  })
+})
+
+test('bombs of gzip are refused before they go off', async () => {
+  const bomb = gzipSync(Buffer.alloc(256 * 1024 * 1024, 0x20))
+  const before = process.memoryUsage().rss
+  let peak = before
+  const watch = setInterval(() => {
+    peak = Math.max(peak, process.memoryUsage().rss)
+  }, 5)
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      const reply = await fetch(`http://127.0.0.1:${port}/v1/contacts/import`, {
+        method: 'POST',
+        body: bomb,
+        headers: {
+          authorization: `Bearer ${memory.apiKey}`,
+          'idempotency-key': randomUUID(),
+          'content-type': 'application/json',
+          'content-encoding': 'gzip',
+        },
+      })
+      return [reply.status, JSON.parse(await reply.text()).error]
+    }),
+  )
+  clearInterval(watch)
+  expect(answers).toEqual(Array(8).fill([413, 'payload_too_large']))
+  expect((peak - before) / 1024 / 1024).toBeLessThan(512) // eight of them whole would be 2,048
+})

@@ -1,0 +1,31 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, inject, test } from 'vitest'
+
+const run = promisify(execFile)
+const script = fileURLToPath(new URL('../../../../infra/bench/ingest.ts', import.meta.url))
+const environment = () => ({
+  ...process.env,
+  KAFKA_BROKERS: inject('kafkaBrokers').join(','),
+  MONGODB_URL: inject('mongodbUrl'),
+})
+
+test('the benchmark of ingest measures first requests, replays and bare Fastify in one run', async () => {
+  const options = ['--sizes', '10,700', '--contacts', '1000']
+  const { stdout } = await run(process.execPath, [script, ...options], { env: environment() })
+  const { results } = JSON.parse(stdout.trim().split('\n').at(-1) ?? '')
+  expect(results).toMatchObject([
+    { contacts_per_request: 10, requests: 100 },
+    { contacts_per_request: 700, requests: 16 },
+  ])
+  for (const result of results) {
+    for (const [name, figure] of Object.entries(result)) expect(figure, name).toBeGreaterThanOrEqual(0)
+    expect(result.cpu_ms_per_request).toBeGreaterThan(result.bare_cpu_ms_per_request)
+  }
+})
+
+test('the benchmark of ingest says what it needs when it is called wrongly', async () => {
+  const wrongly = run(process.execPath, [script, '--sizes', '0'], { env: environment() })
+  await expect(wrongly).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining('--sizes') })
+})

@@ -1,0 +1,156 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, inject, it } from 'vitest'
+import { topics } from '#schemas/events/catalogue.ts'
+import { eventSources } from '#schemas/events/envelope.ts'
+import { createLane } from '#shared/adapters/kafka/lane.ts'
+import { toRecord } from '#shared/domain/events/codec.ts'
+import type { EventRecord } from '#shared/domain/events/record.ts'
+import { eventually } from '../../../support/eventually.ts'
+import { createOwnTopics, type OwnTopics } from '../../../support/own-topics.ts'
+import { pythonPackages } from '../../../support/python.ts'
+
+const root = join(import.meta.dirname, '..', '..', '..', '..')
+const examples = join(root, 'infra', 'examples')
+
+/** How an import ended, as the service tells it. */
+function outcome(type: 'ImportCompleted' | 'ImportFailed', jobId: string): EventRecord {
+  const time = '2026-01-31T09:30:04.250Z'
+  const counts = { total_contacts: 2, valid_contacts: 2, invalid_contacts: 0, sent_contacts: 1, failed_contacts: 1 }
+  const chunks = { chunks_total: 2, chunks_completed: 1, chunks_failed: 1 }
+  const ids = { job_id: jobId, client_id: 'client', correlation_id: jobId }
+  const times = { created_at: '2026-01-31T09:30:00.000Z', completed_at: time }
+  const data = { ...ids, ...counts, ...chunks, ...times, error_message: '1 of 2 chunks failed' }
+  return toRecord({ type, data }, { source: eventSources.projector, time })
+}
+
+/** A topic of ends of imports, for one test. */
+async function createJobs(finished: (end: () => Promise<void>) => void) {
+  const own = await createOwnTopics(inject('kafkaBrokers'))
+  const lane = createLane({ kafka: own.kafka(), topic: topics.jobs, topicPrefix: own.topicPrefix })
+  await lane.start()
+  finished(async () => {
+    await lane.stop()
+    await own.remove()
+  })
+  async function append(...records: readonly EventRecord[]) {
+    for (const record of records) expect(await lane.append([record])).toEqual({ is: 'appended' })
+  }
+  return {
+    own,
+    append,
+    /** The ends of some imports, and some of them twice; returns their ids. */
+    async appendOutcomes(count: number): Promise<readonly string[]> {
+      const records = Array.from({ length: count }, (_, i) =>
+        outcome(i % 3 === 0 ? 'ImportFailed' : 'ImportCompleted', randomUUID()),
+      )
+      await append(...records, ...records.slice(0, 3))
+      return records.map(({ headers }) => headers.ce_id ?? '')
+    },
+  }
+}
+
+type Example = { readonly name: string; command(): Promise<readonly string[]>; environment(): Promise<object> }
+
+const all: readonly Example[] = [
+  {
+    name: 'TypeScript',
+    command: async () => [process.execPath, join(examples, 'typescript', 'follow-jobs.ts')],
+    environment: async () => ({ KAFKAJS_NO_PARTITIONER_WARNING: '1' }),
+  },
+  {
+    name: 'Python',
+    command: async () => ['python3', join(examples, 'python', 'follow_jobs.py')],
+    environment: async () => ({ PYTHONPATH: await pythonPackages(join(examples, 'python', 'requirements.txt')) }),
+  },
+]
+
+/** One installation of the example: what it kept, and the process that runs it. */
+async function install(example: Example, own: OwnTopics, finished: (end: () => Promise<void>) => void) {
+  const folder = mkdtempSync(join(tmpdir(), 'contact-import-example-'))
+  const file = join(folder, 'kept.sqlite')
+  const [command = '', ...args] = await example.command()
+  const env = {
+    ...process.env,
+    ...(await example.environment()),
+    KAFKA_BROKERS: inject('kafkaBrokers').join(','),
+    TOPIC: own.nameOf(topics.jobs.name),
+    GROUP_ID: `${own.topicPrefix}${randomUUID()}`,
+    DATABASE: file,
+  }
+  let child: { readonly process: ChildProcess; readonly exited: Promise<number | null> } | null = null
+  let output = ''
+
+  function query<T>(ask: (database: DatabaseSync) => T): T {
+    const database = new DatabaseSync(file, { timeout: 5_000 })
+    try {
+      return ask(database)
+    } finally {
+      database.close()
+    }
+  }
+
+  async function end(signal: NodeJS.Signals): Promise<number | null> {
+    child?.process.kill(signal)
+    return child?.exited ?? null
+  }
+
+  finished(async () => {
+    await end('SIGKILL')
+    rmSync(folder, { recursive: true })
+  })
+  return {
+    start() {
+      const started = spawn(command, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
+      const exited = new Promise<number | null>((resolve) => started.once('close', (code) => resolve(code)))
+      child = { process: started, exited }
+      for (const stream of [started.stdout, started.stderr])
+        stream?.on('data', (text: Buffer) => (output += String(text)))
+    },
+    end,
+    output: () => output,
+    kept: () =>
+      query((database) =>
+        database
+          .prepare('SELECT ce_id FROM outcomes')
+          .all()
+          .map((row) => String(row.ce_id)),
+      ),
+    forget: (id: string) => query((database) => database.prepare('DELETE FROM outcomes WHERE ce_id = ?').run(id)),
+    printed: () =>
+      output.split('\n').flatMap((line): string[] => (line.startsWith('{"id"') ? [JSON.parse(line).id] : [])),
+  }
+}
+
+/** The group waits for a killed member until its session ends. */
+const patience = { withinMs: 60_000 }
+
+describe.concurrent.each(all)('the example in $name', (example) => {
+  it('deals with each outcome once, and after a kill goes on where it was', async ({ expect, onTestFinished }) => {
+    const { own, append, appendOutcomes } = await createJobs(onTestFinished)
+    const reader = await install(example, own, onTestFinished)
+    const before = await appendOutcomes(20)
+    reader.start()
+    await eventually(() => expect(reader.kept(), reader.output()).toEqual(expect.arrayContaining([...before])))
+    await reader.end('SIGKILL')
+    const earlier = reader.kept()
+    const [forgotten = ''] = before
+    reader.forget(forgotten)
+
+    const after = await appendOutcomes(20)
+    const foreign = outcome('ImportCompleted', randomUUID())
+    const later = { ce_dataschema: 'urn:contact-import:events:ImportCompleted:2' }
+    await append({ ...foreign, headers: { ...foreign.headers, ...later } })
+    const last = await appendOutcomes(1)
+    reader.start()
+    const expected = [...earlier.filter((id) => id !== forgotten), ...after, ...last].toSorted()
+    await eventually(() => expect(reader.kept().toSorted(), reader.output()).toEqual(expected), patience)
+    expect(reader.printed()).toHaveLength(new Set(reader.printed()).size)
+    expect(await reader.end('SIGTERM'), reader.output()).toBe(0)
+    expect(reader.kept().toSorted()).toEqual(expected)
+  })
+})

@@ -1,0 +1,43 @@
+import { expect, inject, it } from 'vitest'
+import { topics } from '#schemas/events/catalogue.ts'
+import { plannedImport } from '../../../../infra/bench/planned-imports.ts'
+import { outcomesOf, startDispatchScene } from '../../../support/dispatch-scene.ts'
+import { eventually } from '../../../support/eventually.ts'
+import { readTopic } from '../../../support/read-topic.ts'
+
+const chunks = 20
+
+it('a dispatcher killed between a dead letter and the failure of its chunk leaves both to its successor', async () => {
+  const scene = await startDispatchScene(inject('kafkaBrokers'))
+  const letters = () => readTopic(scene.kafka, scene.topics.nameOf(topics.deadLetters.name))
+  try {
+    const { records } = plannedImport({ chunks, contactsPerChunk: 1 })
+    const damaged = records.filter(({ headers }) => headers.ce_type === 'ChunkPlanned')
+    const producer = scene.kafka.producer()
+    await producer.connect()
+    await producer.send({
+      topic: scene.topics.nameOf(topics.imports.name),
+      messages: damaged.map(({ key, headers, value }) => ({
+        ...{ key, value: Buffer.from(value), partition: 3 },
+        headers: { ...headers, ce_time: 'yesterday' },
+      })),
+    })
+    await producer.disconnect()
+    const doomed = await scene.dispatcher({ FAIL_AT: 'after the dead letter' }, 'test/support/fixtures/dispatcher.ts')
+    expect(await doomed.exited).toBe(null)
+    expect((await letters()).length).toBeGreaterThan(0)
+    expect(outcomesOf(await scene.facts()).size).toBeLessThan(chunks)
+
+    await scene.dispatcher()
+    await eventually(async () => expect((await scene.committed()).get(3)).toBe(chunks), { withinMs: 60_000 })
+    const outcomes = [...outcomesOf(await scene.facts()).values()]
+    expect(outcomes).toHaveLength(chunks)
+    for (const [first] of outcomes) expect(first).toMatchObject({ type: 'ChunkFailed', data: { attempt: 0 } })
+    const ids = (await letters()).map(({ headers }) => headers.dl_id)
+    expect(new Set(ids).size).toBe(chunks)
+    expect(ids.length).toBeGreaterThan(chunks)
+    expect(scene.ai.received().requests).toBe(0)
+  } finally {
+    await scene.remove()
+  }
+})

@@ -1,0 +1,33 @@
+import { describe, expect, inject, it } from 'vitest'
+import { outcomesOf, startDispatchScene } from '../../../support/dispatch-scene.ts'
+
+const chunks = 60
+
+describe.concurrent('a dispatcher killed', () => {
+  it.each(['before the call', 'after the call', 'after the append'])(
+    '%s leaves chunks that its successor sends; again only those whose outcome was not in the log',
+    async (point) => {
+      const scene = await startDispatchScene(inject('kafkaBrokers'))
+      try {
+        scene.ai.setBehaviour({ otherwise: { delay_ms: 20 } })
+        await scene.plant({ imports: 12, chunks: 5 })
+        const variables = { FAIL_AT: point, DISPATCH_MAX_CONCURRENCY: '3' }
+        const doomed = await scene.dispatcher(variables, 'test/support/fixtures/dispatcher.ts')
+        expect(await doomed.exited).toBe(null)
+
+        await scene.dispatcher()
+        const unrecorded = scene.ai.received().requests - (await scene.deliveries())
+        expect(unrecorded).toBeLessThan(chunks / 2)
+        await scene.delivered(chunks)
+        const { requests, repeats } = scene.ai.received()
+        expect(repeats).toBe(unrecorded)
+        expect(requests).toBe(chunks + unrecorded)
+        const outcomes = [...outcomesOf(await scene.facts()).values()]
+        expect(outcomes).toHaveLength(chunks)
+        expect(outcomes.every(([first, ...more]) => first?.type === 'ChunkSent' && more.length === 0)).toBe(true)
+      } finally {
+        await scene.remove()
+      }
+    },
+  )
+})

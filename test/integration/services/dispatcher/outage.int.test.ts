@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type DispatchScene, outcomesOf, residentMiB, startDispatchScene } from '../../../support/dispatch-scene.ts'
+import { eventually } from '../../../support/eventually.ts'
+import { type OwnServer, startOwnKafka } from '../../../support/own-services.ts'
+
+/** Longer than a session, a request and a send may take: whatever can be given up is. */
+const outageMs = 13_000
+
+let kafka: OwnServer & { readonly brokers: string[] }
+let scene: DispatchScene
+beforeAll(async () => {
+  kafka = await startOwnKafka()
+  scene = await startDispatchScene(kafka.brokers)
+})
+afterAll(async () => {
+  await scene?.remove()
+  await kafka?.stop()
+})
+
+describe('a dispatcher goes on by itself, within its memory, after a broker', () => {
+  it.each([
+    ['is down', () => kafka.kill(), () => kafka.restart()],
+    ['hangs', () => kafka.pause(), async () => kafka.resume()],
+  ])('%s', async (_, hurt, heal) => {
+    const [imports, chunks] = [40, 50]
+    scene.ai.setBehaviour({ otherwise: { delay_ms: 20 } })
+    const dispatcher = await scene.dispatcher({ DISPATCH_MAX_CONCURRENCY: '8' })
+    const before = scene.ai.received()
+    await scene.plant({ imports, chunks, contactsPerChunk: 100 })
+    await eventually(() => expect(scene.ai.received().chunks).toBeGreaterThan(before.chunks + 200))
+    hurt()
+    const hurtAt = performance.now()
+    await eventually(() => expect(performance.now() - hurtAt).toBeGreaterThan(outageMs))
+    const during = scene.ai.received().requests
+    await heal()
+    await scene.delivered(before.chunks + imports * chunks, 90_000)
+    expect(during - before.requests).toBeLessThan(imports * chunks)
+    expect(scene.ai.received().repeats - before.repeats).toBeLessThanOrEqual(8 + 256)
+    const outcomes = [...outcomesOf(await scene.facts()).values()]
+    expect(outcomes).toHaveLength(before.chunks + imports * chunks)
+    expect(outcomes.every(([first]) => first?.type === 'ChunkSent')).toBe(true)
+    expect(residentMiB(dispatcher.pid)).toBeLessThan(300)
+    expect(await dispatcher.stop()).toBe(0)
+  })
+})

@@ -1,0 +1,78 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, inject, it } from 'vitest'
+import { topics } from '#schemas/events/catalogue.ts'
+import { dryRunMessages } from '#schemas/http/import.ts'
+import { sampleContacts } from '../../../../infra/bench/sample.ts'
+import { createOwnSurroundings, type OwnSurroundings } from '../../../support/own-surroundings.ts'
+import { createProducer, type Producer } from '../../../support/producer.ts'
+import { readTopic } from '../../../support/read-topic.ts'
+import { type ServiceProcess, startServiceProcess } from '../../../support/service-process.ts'
+
+let own: OwnSurroundings
+let ingest: ServiceProcess
+let producer: Producer
+
+beforeAll(async () => {
+  own = await createOwnSurroundings(inject('kafkaBrokers'), inject('mongodbUrl'))
+  ingest = await startServiceProcess('services/ingest/main.ts', own.environment)
+  producer = createProducer(ingest.url, own.apiKey)
+})
+afterAll(async () => {
+  await ingest?.stop()
+  await own?.remove()
+})
+
+const imports = () => readTopic(own.topics.kafka(), own.topics.nameOf(topics.imports.name))
+const dry = { 'x-debug': 'true' }
+
+/** Some contacts inline, some hundreds in a worker; numbers that a double cannot hold. */
+const exact = '{"phone":"8 999 123-45-67","additionalFields":{"id":12345678901234567890,"rate":0.1234567890123456789}}'
+const bodyOf = (count: number) => `[${exact},${JSON.stringify(sampleContacts({ count, seed: 9 })).slice(1)}`
+
+it.each([30, 700])(
+  'the chunks a dry run of %i contacts shows are those a real run plans, digit for digit',
+  async (count) => {
+    const body = bodyOf(count)
+    const shown = await producer.post(body, dry)
+    expect(shown.status).toBe(200)
+    const accepted = await producer.post(body)
+    expect(accepted.status).toBe(202)
+    const counts = (answer: object) =>
+      ['total_contacts', 'valid_contacts', 'invalid_contacts', 'chunks_count'].map((name) => Reflect.get(answer, name))
+    expect(counts(Object(shown.body))).toEqual(counts(Object(accepted.body)))
+
+    const jobId = Reflect.get(Object(accepted.body), 'job_id')
+    const records = (await imports()).filter(({ key, headers }) => key === jobId && headers.ce_type === 'ChunkPlanned')
+    const planned = records.map(({ value }) => value.slice(value.indexOf('"chunk_index"'), -1))
+    expect(planned.length).toBeGreaterThan(0)
+    expect(shown.text).toContain(`"chunks":[{${planned.join('},{')}}]`)
+    expect(planned.join()).toContain('"id":12345678901234567890,"rate":0.1234567890123456789')
+  },
+)
+
+it.each([
+  ['[]', 'empty_import'],
+  ['[{"phone":', 'invalid_json'],
+  ['{"phone":7,"colour":"red"}', 'validation_failed'],
+])('a dry run refuses %s as a real run does', async (body, error) => {
+  const [shown, real] = await Promise.all([producer.post(body, dry), producer.post(body)])
+  expect(shown.status).toBe(400)
+  const told = ({ body: problem }: { body: unknown }) => ({ ...Object(problem), correlation_id: null })
+  expect(told(shown)).toEqual(told(real))
+  expect(told(shown)).toMatchObject({ error })
+})
+
+it('a dry run says in the language of its caller that nothing was sent, and sends and stores nothing', async () => {
+  const before = (await imports()).length
+  const claims = own.mongo.db.collection('idempotency_keys')
+  const stored = await claims.countDocuments()
+  const key = randomUUID()
+  for (const language of ['en', 'ru'] as const) {
+    const headers = { ...dry, 'idempotency-key': key, 'accept-language': language }
+    const shown = await producer.post(exact, headers)
+    expect(shown.headers.get('content-language')).toBe(language)
+    expect(shown.body).toHaveProperty('message', dryRunMessages[language])
+  }
+  expect((await imports()).length).toBe(before)
+  expect(await claims.countDocuments()).toBe(stored)
+})

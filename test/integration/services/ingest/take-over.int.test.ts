@@ -1,0 +1,72 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { topics } from '#schemas/events/catalogue.ts'
+import { sampleContacts } from '../../../../infra/bench/sample.ts'
+import { eventually } from '../../../support/eventually.ts'
+import { createOwnSurroundings, type OwnSurroundings } from '../../../support/own-surroundings.ts'
+import { createProducer } from '../../../support/producer.ts'
+import { readTopic } from '../../../support/read-topic.ts'
+import { type ServiceProcess, startServiceProcess } from '../../../support/service-process.ts'
+
+const fixture = 'test/support/fixtures/ingest.ts'
+const lease = { IDEMPOTENCY_LEASE_SECONDS: '1', IDEMPOTENCY_WAIT_SECONDS: '0' }
+
+let own: OwnSurroundings
+let survivor: ServiceProcess
+
+beforeAll(async () => {
+  own = await createOwnSurroundings(inject('kafkaBrokers'), inject('mongodbUrl'))
+  survivor = await startServiceProcess('services/ingest/main.ts', { ...own.environment, ...lease })
+})
+afterAll(async () => {
+  await survivor?.stop()
+  await own?.remove()
+})
+
+describe('an ingest process killed', () => {
+  it.each(['before claim', 'after claim', 'during the append', 'after the append', 'before finish', 'before 202'])(
+    '%s leaves an import that the same request completes: one job, every fact once',
+    async (point) => {
+      const key = randomUUID()
+      const contacts = sampleContacts({ count: 350, seed: 5 })
+      const doomed = await startServiceProcess(fixture, { ...own.environment, ...lease, FAIL_AT: point })
+      const first = createProducer(doomed.url, own.apiKey).post(JSON.stringify(contacts), { 'idempotency-key': key })
+      await expect(first).rejects.toThrow()
+      expect(await doomed.exited).toBe(null)
+
+      const producer = createProducer(survivor.url, own.apiKey)
+      const accepted = await producer.importContacts(contacts, key)
+      const claims = await own.mongo.db.collection('idempotency_keys').find({ job_id: accepted.job_id }).toArray()
+      expect(claims).toHaveLength(1)
+
+      const records = await readTopic(own.topics.kafka(), own.topics.nameOf(topics.imports.name))
+      const facts = records.filter(({ key: jobId }) => jobId === accepted.job_id).map(({ headers }) => headers.ce_id)
+      const expected = [
+        `${accepted.job_id}/accepted`,
+        ...Array.from({ length: accepted.chunks_count }, (_, i) => `${accepted.job_id}/chunks/${i}/planned`),
+      ]
+      if (point === 'during the append') expect(new Set(facts)).toEqual(new Set(expected))
+      else expect(facts).toEqual(expected)
+    },
+  )
+
+  it('between the refusal of a body and the release of its key blocks no corrected body', async () => {
+    const headers = { 'idempotency-key': randomUUID() }
+    const refused = '{"phone":7}'
+    const environment = { ...own.environment, ...lease, FAIL_AT: 'before release' }
+    const doomed = await startServiceProcess(fixture, environment)
+    await expect(createProducer(doomed.url, own.apiKey).post(refused, headers)).rejects.toThrow()
+    expect(await doomed.exited).toBe(null)
+
+    const producer = createProducer(survivor.url, own.apiKey)
+    await eventually(async () => expect((await producer.post(refused, headers)).status).toBe(400))
+    expect((await producer.post('{"phone":"+79991234567"}', headers)).status).toBe(202)
+  })
+
+  it('leaves no other job behind than those that were answered', async () => {
+    const records = await readTopic(own.topics.kafka(), own.topics.nameOf(topics.imports.name))
+    const accepted = records.filter(({ headers }) => headers.ce_type === 'ImportAccepted')
+    const answered = await own.mongo.db.collection('idempotency_keys').distinct('job_id', { state: 'active' })
+    expect(new Set(accepted.map(({ key }) => key))).toEqual(new Set(answered))
+  })
+})

@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
+import { type OwnClients, openOwnClients } from '../../support/own-clients.ts'
+import { createOwnSurroundings, type OwnSurroundings } from '../../support/own-surroundings.ts'
+import { type Answer, createProducer } from '../../support/producer.ts'
+import { type ServiceProcess, startServiceProcess } from '../../support/service-process.ts'
+
+let surroundings: OwnSurroundings
+let clients: OwnClients
+let ingest: ServiceProcess
+let query: ServiceProcess
+
+beforeAll(async () => {
+  surroundings = await createOwnSurroundings(inject('kafkaBrokers'), inject('mongodbUrl'))
+  clients = openOwnClients(surroundings.environment)
+  ;[ingest, query] = await Promise.all([
+    startServiceProcess('services/ingest/main.ts', surroundings.environment),
+    startServiceProcess('services/query/main.ts', surroundings.environment),
+  ])
+})
+afterAll(async () => {
+  await Promise.all([ingest?.stop(), query?.stop()])
+  await clients?.close()
+  await surroundings?.remove()
+})
+
+const empty = '[]'
+/** A request of each instance that the key may make, but that has nothing to find and nothing to import. */
+const postTo = (apiKey: string) => createProducer(ingest.url, apiKey).post(empty)
+const getFrom = (apiKey: string) => createProducer(query.url, apiKey).request(`/v1/contacts/import/${randomUUID()}`)
+const remainingOf = ({ headers }: Answer) => /r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1]
+
+describe('two instances', () => {
+  it('count the requests of a client together', async () => {
+    const { apiKey } = await clients.add({ ratePerSecond: 6 })
+    const before = await Promise.all([postTo(apiKey), getFrom(apiKey)])
+    expect(before.map(({ status }) => status)).toEqual([400, 404])
+    // Once all of it falls into one window; separate counts could never read like this.
+    await eventually(
+      async () => {
+        const answers: Answer[] = []
+        for (const ask of [postTo, getFrom, postTo, getFrom, postTo, getFrom, postTo, getFrom]) {
+          answers.push(await ask(apiKey))
+        }
+        expect(answers.map(remainingOf)).toEqual(['5', '4', '3', '2', '1', '0', '0', '0'])
+        expect(answers.slice(6).map(({ status }) => status)).toEqual([429, 429])
+        expect(answers[7]?.headers.get('retry-after')).toBe('1')
+      },
+      { everyMs: 1_100 },
+    )
+  })
+
+  it('both know within seconds what an administrator changed', async () => {
+    const { registry } = clients
+    const add = async () => {
+      const client = await clients.add()
+      expect((await postTo(client.apiKey)).status).toBe(400)
+      expect((await getFrom(client.apiKey)).status).toBe(404)
+      return client
+    }
+    const [revoked, moved, restricted, rotated] = [await add(), await add(), await add(), await add()]
+    const now = Date.now()
+    await registry.revoke(revoked.clientId, now)
+    await registry.update(moved.clientId, { allow: ['203.0.113.0/24'] }, now)
+    await registry.update(restricted.clientId, { permissions: ['idempotency:read'] }, now)
+    const rotation = await registry.rotateKey(rotated.clientId, 1_000, now)
+    const newKey = rotation.is === 'done' ? (rotation.issued.apiKey ?? '') : ''
+    expect((await postTo(newKey)).status).toBe(400)
+    expect((await getFrom(newKey)).status).toBe(404)
+    const errors = async ({ apiKey }: { apiKey: string }) =>
+      (await Promise.all([postTo(apiKey), getFrom(apiKey)])).map(({ body }) => body)
+    await eventually(async () => {
+      const told = (error: string) => Array(2).fill(expect.objectContaining({ error }))
+      expect(await errors(revoked)).toEqual(told('unauthorized'))
+      expect(await errors(moved)).toEqual(told('ip_not_allowed'))
+      expect(await errors(restricted)).toEqual(told('permission_denied'))
+      expect(await errors(rotated)).toEqual(told('unauthorized'))
+    })
+    expect((await getFrom(newKey)).status).toBe(404)
+  })
+
+  it('write no key of a client into their log', async () => {
+    const { apiKey } = await clients.add()
+    await Promise.all([postTo(apiKey), getFrom(apiKey), postTo(`${apiKey.slice(0, -1)}_`)])
+    for (const { output } of [ingest, query]) {
+      await eventually(() => expect(output()).toContain('client_id'))
+      expect(output()).not.toContain(apiKey.slice(21))
+    }
+  })
+})

@@ -1,0 +1,178 @@
+import { randomUUID } from 'node:crypto'
+import type { Kafka } from 'kafkajs'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { type TopicName, topics } from '#schemas/events/catalogue.ts'
+import { createKafka } from '#shared/adapters/kafka/connect.ts'
+import { kafkaAccess } from '#shared/config/kafka-access.ts'
+import { type SimulatedAiSystem, startSimulatedAiSystem } from '../../../infra/ai-system/simulated-ai-system.ts'
+import { roles } from '../../../infra/kafka-acls/roles.ts'
+import { runAdmin } from '../../../services/admin/admin.ts'
+import { composeAdmin } from '../../../services/admin/compose.ts'
+import { loadKafkaConfig } from '../../../services/admin/config.ts'
+import { eventually } from '../../support/eventually.ts'
+import { createOwnSurroundings, type OwnSurroundings } from '../../support/own-surroundings.ts'
+import { createProducer } from '../../support/producer.ts'
+import { readTopic } from '../../support/read-topic.ts'
+import { type SecuredKafka, startSecuredKafka } from '../../support/secured-kafka.ts'
+import { type ServiceProcess, startServiceProcess } from '../../support/service-process.ts'
+
+let kafka: SecuredKafka
+let surroundings: OwnSurroundings
+let ai: SimulatedAiSystem
+let adminByTls: Readonly<Record<string, string>>
+const services: ServiceProcess[] = []
+
+beforeAll(async () => {
+  kafka = await startSecuredKafka()
+  surroundings = await createOwnSurroundings(kafka.brokers, inject('mongodbUrl'))
+  await kafka.allow(surroundings.topics.topicPrefix)
+  ai = await startSimulatedAiSystem({ port: 0 })
+  adminByTls = { ...surroundings.environment, ...(await kafka.tlsLoginOf('admin')) }
+})
+afterAll(async () => {
+  await Promise.all(services.map((service) => service.stop()))
+  await ai?.stop()
+  await surroundings?.remove()
+  await kafka?.stop()
+})
+
+const environmentOf = (user: string) => ({
+  ...surroundings.environment,
+  ...kafka.loginOf(user),
+  AI_SYSTEM_URL: ai.url,
+})
+
+async function start(name: string): Promise<ServiceProcess> {
+  const service = await startServiceProcess(`services/${name}/main.ts`, environmentOf(name))
+  services.push(service)
+  return service
+}
+
+const clientOf = (environment: Readonly<Record<string, string>>): Kafka =>
+  createKafka({ ...kafkaAccess(loadKafkaConfig(environment)), clientId: 'test' })
+const nameOf = (topic: { readonly name: TopicName }) => surroundings.topics.nameOf(topic.name)
+
+describe('a system whose parts come to Kafka under names of their own', () => {
+  it('takes an import, delivers it and tells how it ended, each part with the rights of its role alone', async () => {
+    const [ingest, query] = await Promise.all(['ingest', 'query', 'dispatcher', 'projector'].map(start))
+    if (ingest === undefined || query === undefined) throw new Error('not started')
+    for (const service of services) {
+      const ready = () => fetch(`${service.url}/readyz`)
+      await eventually(async () => expect((await ready()).status, service.output()).toBe(200))
+    }
+    const accepted = await createProducer(ingest.url, surroundings.apiKey).importContacts([{ phone: '+79991234567' }])
+    const reader = createProducer(query.url, surroundings.apiKey)
+    expect(await reader.finishedJob(accepted.job_id)).toMatchObject({ status: 'completed', sent_contacts: 1 })
+    await eventually(async () => {
+      const ends = await readTopic(surroundings.topics.kafka(), nameOf(topics.jobs))
+      expect(ends.map(({ headers }) => headers.ce_type)).toEqual(['ImportCompleted'])
+    })
+    const denied = services.flatMap((service) => service.output().match(/.*authoriz.*/gi) ?? [])
+    expect(denied).toEqual([])
+  })
+
+  it('keeps what it cannot read, and an administrator who comes by TLS and SCRAM puts it back', async () => {
+    const poison = surroundings.topics.kafka().producer()
+    await poison.connect()
+    await poison.send({ topic: nameOf(topics.imports), messages: [{ key: 'nobody', value: 'nothing' }] })
+    await poison.disconnect()
+    const admin = async (...args: string[]) => {
+      const { exitCode, json, message } = await runAdmin(args, composeAdmin(adminByTls))
+      expect(exitCode, message ?? '').toBe(0)
+      return JSON.parse(json ?? '')
+    }
+    expect(await admin('topics', 'check')).toEqual({ drift: [] })
+    expect((await admin('topics', 'apply')).topics).toContain(nameOf(topics.deadLetters))
+    await eventually(async () => expect((await admin('dead-letters', 'list')).total).toBe(1))
+    expect(await admin('dead-letters', 'redrive')).toMatchObject({ redriven: 1 })
+    await eventually(async () => expect((await admin('dead-letters', 'list')).total).toBe(1))
+    expect(await admin('dead-letters', 'purge', '--all')).toMatchObject({ purged: 1 })
+  })
+})
+
+/** Whether the user gets so far; false when Kafka says that it may not. Anything else is thrown. */
+async function may(work: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await work()
+    return true
+  } catch (error) {
+    const denied = /not authorized|authorization failed/i
+    for (let one: unknown = error; one instanceof Error; one = one.cause) if (denied.test(one.message)) return false
+    throw error
+  }
+}
+
+const mayRead = (user: string, topic: { readonly name: TopicName }, groupId = `subscriber.${randomUUID()}`) =>
+  may(async () => {
+    const consumer = clientOf(environmentOf(user)).consumer({ groupId, retry: { retries: 0 }, maxWaitTimeInMs: 100 })
+    const joined = Promise.withResolvers<void>()
+    consumer.on(consumer.events.FETCH, () => joined.resolve())
+    consumer.on(consumer.events.CRASH, ({ payload }) => joined.reject(payload.error))
+    try {
+      await consumer.connect()
+      await consumer.subscribe({ topic: nameOf(topic), fromBeginning: true })
+      await consumer.run({ autoCommit: false, eachMessage: async () => {} })
+      await joined.promise
+    } finally {
+      await consumer.disconnect()
+    }
+  })
+
+const mayWrite = (user: string, topic: { readonly name: TopicName }) =>
+  may(async () => {
+    const producer = clientOf(environmentOf(user)).producer({ retry: { retries: 0 } })
+    try {
+      await producer.connect()
+      await producer.send({ topic: nameOf(topic), messages: [{ key: 'k', value: '{}' }] })
+    } finally {
+      await producer.disconnect()
+    }
+  })
+
+describe('a subscriber', () => {
+  it('reads how imports and their chunks went, and nothing with contacts in it', async () => {
+    expect(await mayRead('subscriber', topics.deliveries)).toBe(true)
+    expect(await mayRead('subscriber', topics.jobs)).toBe(true)
+    expect(await mayRead('subscriber', topics.imports)).toBe(false)
+    expect(await mayRead('subscriber', topics.deadLetters)).toBe(false)
+  })
+
+  it('writes nothing, and cannot take a place in the groups of the services', async () => {
+    for (const topic of Object.values(topics)) expect(await mayWrite('subscriber', topic), topic.name).toBe(false)
+    const group = `${surroundings.topics.topicPrefix}contact-import.projector.test`
+    expect(await mayRead('projector', topics.deliveries, group)).toBe(true)
+    // kafkajs says no more when the coordinator of a group may not be asked for.
+    await expect(mayRead('subscriber', topics.deliveries, group)).rejects.toThrow('Failed to find group coordinator')
+  })
+})
+
+describe('a service', () => {
+  it.each(roles.map(({ user, rights }) => ({ user, rights })))('$user writes to no topic but its own', async (role) => {
+    const rights = role.rights(surroundings.topics.topicPrefix)
+    for (const topic of Object.values(topics)) {
+      const own = rights.find(({ name }) => name === nameOf(topic))?.operations.includes('Write') ?? false
+      // What is written here cannot be read, and no test after this one looks at it.
+      expect(await mayWrite(role.user, topic), topic.name).toBe(own)
+    }
+  })
+
+  it('with a wrong password is not ready, and says neither name nor password', async () => {
+    const wrong = { ...environmentOf('query'), KAFKA_SASL_PASSWORD: 'hunter2' }
+    const service = await startServiceProcess('services/query/main.ts', wrong)
+    services.push(service)
+    await eventually(async () => {
+      const answer = await fetch(`${service.url}/readyz`)
+      expect([answer.status, await answer.json()]).toMatchObject([
+        503,
+        { checks: { event_log: { status: 'unhealthy' } } },
+      ])
+    })
+    expect(service.output()).not.toContain('hunter2')
+  })
+
+  it('does not go on by TLS with a broker whose certificate is signed by somebody else', async () => {
+    const { KAFKA_TLS_CA: _, ...foreign } = adminByTls
+    const { exitCode, message } = await runAdmin(['topics', 'check'], composeAdmin(foreign))
+    expect([exitCode, message]).toEqual([1, expect.stringContaining('event log cannot be reached')])
+  })
+})

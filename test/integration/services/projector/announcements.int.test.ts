@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { topics } from '#schemas/events/catalogue.ts'
+import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
+import { isEnded, outcomeOf } from '#shared/domain/projections/import-outcome.ts'
+import { runAdmin } from '../../../../services/admin/admin.ts'
+import { composeAdmin } from '../../../../services/admin/compose.ts'
+import { jobHistory } from '../../../support/job-history.ts'
+import { createOwnSurroundings, type OwnSurroundings } from '../../../support/own-surroundings.ts'
+import { appendHistory, expectProjected, projectionOf } from '../../../support/projected.ts'
+import { type ReadRecord, readTopic } from '../../../support/read-topic.ts'
+import { type ServiceProcess, startServiceProcess } from '../../../support/service-process.ts'
+
+const program = 'services/projector/main.ts'
+const fixture = 'test/support/fixtures/projector.ts'
+
+let own: OwnSurroundings
+let projector: ServiceProcess
+
+const surroundings = () => createOwnSurroundings(inject('kafkaBrokers'), inject('mongodbUrl'))
+
+beforeAll(async () => {
+  own = await surroundings()
+  projector = await startServiceProcess(program, own.environment)
+})
+afterAll(async () => {
+  await projector?.stop()
+  await own?.remove()
+})
+
+const announced = ({ topics: named } = own): Promise<readonly ReadRecord[]> =>
+  readTopic(named.kafka(), named.nameOf(topics.jobs.name))
+
+/** What a subscriber has that drops every id it knows: one event for each job that ended, which says how. */
+async function expectEveryEndTold(theirs = own, collection = 'import_jobs'): Promise<void> {
+  await expectProjected(theirs.mongo.db, await projectionOf(theirs.topics.kafka(), theirs.topics.nameOf), {
+    collection,
+  })
+  const documents = await theirs.mongo.db.collection<ImportJobDocument>(collection).find().toArray()
+  const ended = documents.filter(isEnded)
+  expect(ended.length).toBeGreaterThan(0)
+  expect(ended.length).toBeLessThan(documents.length)
+  const byId = new Map((await announced(theirs)).map((record) => [record.headers.ce_id, record]))
+  expect(byId.size).toBe(ended.length)
+  for (const document of ended) {
+    const outcome = outcomeOf(document)
+    const record = byId.get(`${document._id}/${document.status}`)
+    expect(record?.headers).toMatchObject({ ce_type: outcome?.type, ce_subject: document._id })
+    expect(record?.key).toBe(document._id)
+    expect(JSON.parse(record?.value ?? 'null')).toEqual(outcome?.data)
+  }
+}
+
+const append = (theirs: OwnSurroundings, seed: number) => appendHistory(theirs.topics, jobHistory({ jobs: 200, seed }))
+
+async function killedAt(point: string, seed: number): Promise<void> {
+  const theirs = await surroundings()
+  try {
+    await append(theirs, seed)
+    const doomed = await startServiceProcess(fixture, { ...theirs.environment, FAIL_AT: point })
+    expect(await doomed.exited).toBe(null)
+    const survivor = await startServiceProcess(program, theirs.environment)
+    await expectEveryEndTold(theirs)
+    await survivor.stop()
+  } finally {
+    await theirs.remove()
+  }
+}
+
+describe('how an import ended is told', () => {
+  it('once for each job, also for one without chunks, and not for one that goes on', async () => {
+    await append(own, 71)
+    await expectEveryEndTold()
+    const records = await announced()
+    expect(new Set(records.map(({ headers }) => headers.ce_id)).size).toBe(records.length)
+    const types = new Set(records.map(({ headers }) => headers.ce_type))
+    expect(types).toEqual(new Set(['ImportCompleted', 'ImportFailed']))
+    expect(records.some(({ value }) => JSON.parse(value).chunks_total === 0)).toBe(true)
+  })
+
+  it('again under the same id rather than not at all when the projector is killed around it', async () => {
+    const points = ['before the announcement', 'after the announcement', 'before the positions']
+    await Promise.all(points.map((point, index) => killedAt(point, 80 + index)))
+  })
+
+  it('without a gap when the read model is built anew beside the traffic', async () => {
+    const traffic = (async () => {
+      for (const seed of [91, 92, 93]) await append(own, seed)
+    })()
+    const { exitCode } = await runAdmin(['projections', 'rebuild'], composeAdmin(own.environment))
+    await traffic
+    await append(own, 94)
+    expect(exitCode).toBe(0)
+    await expectEveryEndTold(own, 'import_jobs_2')
+  })
+
+  it('by the job’s partition, without a phone or a field of any contact', async () => {
+    const imports = await readTopic(own.topics.kafka(), own.topics.nameOf(topics.imports.name))
+    const partitions = new Map(imports.map(({ key, partition }) => [key, partition]))
+    for (const { key, partition, value } of await announced()) {
+      expect(partition).toBe(partitions.get(key))
+      expect(value).not.toMatch(/contacts":\[|phone|additional_fields/)
+    }
+  })
+})

@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { eventually } from '../../../support/eventually.ts'
+import { jobHistory } from '../../../support/job-history.ts'
+import { startOwnMongo } from '../../../support/own-services.ts'
+import { createOwnSurroundings, type OwnSurroundings } from '../../../support/own-surroundings.ts'
+import { appendHistory, expectProjected, projectionOf } from '../../../support/projected.ts'
+import { type ServiceProcess, startServiceProcess } from '../../../support/service-process.ts'
+
+const program = 'services/projector/main.ts'
+const fixture = 'test/support/fixtures/projector.ts'
+
+let own: OwnSurroundings
+let seed = 1
+const running = new Set<ServiceProcess>()
+
+const surroundings = () => createOwnSurroundings(inject('kafkaBrokers'), inject('mongodbUrl'))
+
+beforeAll(async () => {
+  own = await surroundings()
+})
+afterAll(async () => {
+  await stopAll()
+  await own?.remove()
+})
+
+async function start(environment = own.environment): Promise<ServiceProcess> {
+  const started = await startServiceProcess(program, environment)
+  running.add(started)
+  return started
+}
+
+async function stopAll(): Promise<void> {
+  await Promise.all([...running].map((one) => one.stop()))
+  running.clear()
+}
+
+const append = (jobs: number, { topics } = own) => appendHistory(topics, jobHistory({ jobs, seed: seed++ }))
+const expectTheLog = async ({ mongo, topics } = own) =>
+  expectProjected(mongo.db, await projectionOf(topics.kafka(), topics.nameOf))
+
+/** A group waits for a member that died, so each point has a group of its own and all wait at the same time. */
+async function killedAt(point: string): Promise<void> {
+  const theirs = await surroundings()
+  try {
+    await append(300, theirs)
+    const doomed = await startServiceProcess(fixture, { ...theirs.environment, FAIL_AT: point })
+    expect(await doomed.exited).toBe(null)
+    const survivor = await start(theirs.environment)
+    await expectTheLog(theirs)
+    await survivor.stop()
+    running.delete(survivor)
+  } finally {
+    await theirs.remove()
+  }
+}
+
+/** Each trouble comes in the middle of batches: the projector has said that it cannot write before it is ended. */
+async function survivesItsDatabase(): Promise<void> {
+  const mongo = await startOwnMongo()
+  const theirs = await createOwnSurroundings(inject('kafkaBrokers'), mongo.url)
+  try {
+    const projector = await start(theirs.environment)
+    await append(50, theirs)
+    await expectTheLog(theirs)
+    for (const [hurt, heal, downForMs] of [
+      [mongo.pause, mongo.resume, 0],
+      [mongo.kill, mongo.restart, 30_000],
+    ] as const) {
+      const complaints = () => projector.output().split('writing the read model failed').length
+      const before = complaints()
+      const appending = append(600, theirs)
+      hurt()
+      const downSince = Date.now()
+      await eventually(() => expect(complaints()).toBeGreaterThan(before))
+      await eventually(() => expect(Date.now() - downSince).toBeGreaterThanOrEqual(downForMs), { withinMs: 40_000 })
+      await appending
+      await heal()
+      await expectTheLog(theirs)
+    }
+    await projector.stop()
+    running.delete(projector)
+  } finally {
+    await theirs.remove()
+    await mongo.stop()
+  }
+}
+
+describe('the read model is the fold of the log', () => {
+  it('when the database hangs, and when it is killed, in the middle of batches', survivesItsDatabase)
+
+  it('when the projector is killed at any point of a batch', async () => {
+    const points = ['after the load', 'in the middle of the documents', 'before the positions', 'after the positions']
+    await Promise.all(points.map(killedAt))
+  })
+
+  it('when projectors come, stop, hang and are killed while the traffic goes on', async () => {
+    const first = await start()
+    const second = await start()
+    await append(300)
+    await eventually(() => expect(second.output()).toMatch(/partitions assigned/))
+    first.kill('SIGSTOP')
+    await append(300)
+    await start()
+    second.kill('SIGKILL')
+    await append(300)
+    first.kill('SIGCONT')
+    await append(100)
+    await expectTheLog()
+    await stopAll()
+  })
+
+  it('when the database is put back, documents and positions, while the projector runs', async () => {
+    const { db } = own.mongo
+    const names = ['import_jobs', 'projection_positions'] as const
+    const projector = await start()
+    await append(50)
+    await expectTheLog()
+    const backup = await Promise.all(names.map((name) => db.collection<{ _id: string }>(name).find().toArray()))
+    await append(200)
+    await expectTheLog()
+    // Positions first and at once, as a restore of the whole database would be.
+    for (const [index, name] of names.entries()) {
+      const documents = backup[index] ?? []
+      const collection = db.collection<{ _id: string }>(name)
+      await collection.deleteMany({ _id: { $nin: documents.map(({ _id }) => _id) } })
+      for (const document of documents) await collection.replaceOne({ _id: document._id }, document)
+    }
+    await append(200)
+    await expectTheLog()
+    expect(projector.output()).toMatch(/older than it was/)
+    await stopAll()
+  })
+
+  it('when the database is lost as a whole', async () => {
+    await start()
+    await expectTheLog()
+    await own.mongo.db.dropDatabase()
+    await expectTheLog()
+    await append(20)
+    await expectTheLog()
+    await stopAll()
+  })
+})

@@ -1,0 +1,92 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { type OwnSystem, startOwnSystem } from '../../support/own-system.ts'
+import type { Answer } from '../../support/producer.ts'
+
+let system: OwnSystem
+
+beforeAll(async () => {
+  system = await startOwnSystem({ kafkaBrokers: inject('kafkaBrokers'), mongodbUrl: inject('mongodbUrl') })
+})
+afterAll(() => system?.remove())
+
+const one = '{"phone":"+79991234567"}'
+
+function expectProblem(answer: Answer, status: number, error: string): void {
+  expect(answer.body).toMatchObject({
+    type: `/docs/errors#${error}`,
+    title: expect.any(String),
+    status,
+    error,
+    message: expect.any(String),
+    correlation_id: answer.headers.get('x-correlation-id'),
+  })
+  expect(answer.status).toBe(status)
+  expect(answer.headers.get('content-type')).toBe('application/problem+json; charset=utf-8')
+}
+
+describe('a request is refused in the one shape', () => {
+  it.each([
+    ['that is not JSON', '{"phone":', {}, 400, 'invalid_json'],
+    ['without a body', '', {}, 400, 'invalid_json'],
+    ['with an empty array', '[]', {}, 400, 'empty_import'],
+    ['of the wrong shape', '{"phone":7}', {}, 400, 'validation_failed'],
+    ['with a wrong key', one, { authorization: 'Bearer cik_0000000000000000_wrong' }, 401, 'unauthorized'],
+    ['with no bearer key', one, { authorization: 'Basic abc' }, 401, 'unauthorized'],
+    ['with another content type', one, { 'content-type': 'text/plain' }, 415, 'unsupported_media_type'],
+    ['with an unknown encoding', one, { 'content-encoding': 'br' }, 415, 'unsupported_media_type'],
+    ['with a broken gzip', one, { 'content-encoding': 'gzip' }, 400, 'invalid_encoding'],
+    ['with a key of spaces', one, { 'idempotency-key': 'a b' }, 400, 'idempotency_key_invalid'],
+    ['with a mistyped dry run', one, { 'x-debug': 'yes' }, 400, 'header_invalid'],
+    ['with a bad correlation id', one, { 'x-correlation-id': 'abc' }, 400, 'header_invalid'],
+  ])('%s', async (_what, body, headers, status, error) => {
+    expectProblem(await system.producer.post(body, headers), status, error)
+  })
+
+  it('without an idempotency key', async () => {
+    const headers = { 'content-type': 'application/json' }
+    expectProblem(
+      await system.producer.request('/v1/contacts/import', { method: 'POST', body: one, headers }),
+      400,
+      'idempotency_key_missing',
+    )
+  })
+
+  it('of 9 MiB, announced, streamed or inflated', async () => {
+    const large = new Uint8Array(9 * 1024 * 1024).fill(0x20)
+    expectProblem(await system.producer.post(large), 413, 'payload_too_large')
+    const streamed = await system.producer.request('/v1/contacts/import', {
+      method: 'POST',
+      body: new Blob([large]).stream(),
+      headers: { 'content-type': 'application/json', 'idempotency-key': randomUUID() },
+      ...{ duplex: 'half' },
+    })
+    expectProblem(streamed, 413, 'payload_too_large')
+    const zip = new Blob([large]).stream().pipeThrough(new CompressionStream('gzip'))
+    const bomb = new Uint8Array(await new Response(zip).arrayBuffer())
+    expectProblem(await system.producer.post(bomb, { 'content-encoding': 'gzip' }), 413, 'payload_too_large')
+  })
+
+  it('for what does not exist', async () => {
+    expectProblem(await system.producer.request('/v1/nothing'), 404, 'route_not_found')
+    expectProblem(await system.producer.request(`/v1/contacts/import/${randomUUID()}`), 404, 'job_not_found')
+    expectProblem(await system.producer.request('/v1/contacts/import/7'), 400, 'validation_failed')
+    expectProblem(await system.producer.request('/v1/idempotency/unknown'), 404, 'idempotency_key_not_found')
+    const put = await system.producer.request('/v1/contacts/import', { method: 'PUT' })
+    expectProblem(put, 405, 'method_not_allowed')
+    expect(put.headers.get('allow')).toBe('GET, HEAD, POST')
+  })
+
+  it('and its key is free for the corrected body', async () => {
+    const key = randomUUID()
+    expectProblem(await system.producer.post('{"phone":7}', { 'idempotency-key': key }), 400, 'validation_failed')
+    expect((await system.producer.request(`/v1/idempotency/${key}`)).status).toBe(404)
+    expect((await system.producer.post(one, { 'idempotency-key': key })).status).toBe(202)
+  })
+
+  it('in the language it asks for', async () => {
+    const { body, headers } = await system.producer.post('[]', { 'accept-language': 'ru' })
+    expect(headers.get('content-language')).toBe('ru')
+    expect(body).toMatchObject({ error: 'empty_import', message: expect.stringMatching(/[а-я]/) })
+  })
+})

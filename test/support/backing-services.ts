@@ -1,0 +1,19 @@
+import type { TestProject } from 'vitest/node'
+import { startSharedServices } from './shared-services.ts'
+
+export { startOwnKafka, startOwnMongo } from './own-services.ts'
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    kafkaBrokers: string[]
+    mongodbUrl: string
+  }
+}
+
+/** Global setup: gives the tests of a project one Kafka and one MongoDB, and ends them after the last test. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const services = await startSharedServices()
+  project.provide('kafkaBrokers', services.kafkaBrokers)
+  project.provide('mongodbUrl', services.mongodbUrl)
+  return services.stop
+}

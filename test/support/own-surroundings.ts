@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto'
+import { createMongoApiClientRegistry } from '#shared/adapters/mongo/api-client-registry.ts'
+import { createMongo, type Mongo } from '#shared/adapters/mongo/connect.ts'
+import { applyIndexes } from '#shared/adapters/mongo/indexes.ts'
+import { createSecretBox } from '#shared/adapters/mongo/secret-box.ts'
+import { permissions } from '#shared/ports/api-clients.ts'
+import { createOwnTopics, type OwnTopics } from './own-topics.ts'
+
+/** Topics, a database and an API client for services that a test starts itself. */
+export type OwnSurroundings = {
+  readonly topics: OwnTopics
+  readonly mongo: Mongo
+  readonly apiKey: string
+  readonly clientId: string
+  /** The variables every service needs to find them. */
+  readonly environment: Readonly<Record<string, string>>
+  remove(): Promise<void>
+}
+
+const secretsKey = Buffer.alloc(32, 7)
+
+export async function createOwnSurroundings(
+  kafkaBrokers: readonly string[],
+  mongodbUrl: string,
+): Promise<OwnSurroundings> {
+  const database = `test_${randomUUID().slice(0, 8)}`
+  const topics = await createOwnTopics(kafkaBrokers)
+  const mongo = createMongo({ url: mongodbUrl, database })
+  await applyIndexes(mongo.db)
+  const registry = createMongoApiClientRegistry({ db: mongo.db, secretBox: createSecretBox(secretsKey) })
+  const settings = { ratePerSecond: 0, allow: [], region: null, locale: null, chunkSize: null, signing: false }
+  const client = await registry.create({ name: 'Test', permissions, ...settings }, Date.now())
+  if (client.apiKey === null) throw new Error('The new client has no key.')
+  return {
+    topics,
+    mongo,
+    apiKey: client.apiKey,
+    clientId: client.clientId,
+    environment: {
+      KAFKA_BROKERS: kafkaBrokers.join(','),
+      KAFKA_PREFIX: topics.topicPrefix,
+      MONGODB_URL: mongodbUrl,
+      MONGODB_DATABASE: database,
+      SECRETS_KEY: secretsKey.toString('base64'),
+      LOG_LEVEL: 'info',
+    },
+    async remove() {
+      await mongo.db.dropDatabase()
+      await mongo.close()
+      await topics.remove()
+    },
+  }
+}

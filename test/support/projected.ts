@@ -1,0 +1,57 @@
+import type { Kafka } from 'kafkajs'
+import type { Db } from 'mongodb'
+import { expect } from 'vitest'
+import { topics } from '#schemas/events/catalogue.ts'
+import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
+import type { EventRecord } from '#shared/domain/events/record.ts'
+import { eventually } from './eventually.ts'
+import { asTexts, documentsOf, type History } from './job-history.ts'
+import type { OwnTopics } from './own-topics.ts'
+import { readTopic } from './read-topic.ts'
+
+/** Appends a history as services do, both topics at the same time, in batches of some records. */
+export async function appendHistory(own: OwnTopics, { imports, deliveries }: History): Promise<void> {
+  const producer = own.kafka().producer()
+  await producer.connect()
+  const append = async (records: readonly EventRecord[]) => {
+    for (let from = 0; from < records.length; from += 500) {
+      const messages = records.slice(from, from + 500).map(({ key, headers, value }) => ({
+        key,
+        headers: { ...headers },
+        value: Buffer.from(value),
+      }))
+      await producer.send({ topic: own.nameOf(records[from]?.topic ?? topics.imports.name), messages })
+    }
+  }
+  await Promise.all([append(imports), append(deliveries)])
+  await producer.disconnect()
+}
+
+/** The documents that the log asks for, and how far each partition of both topics goes. */
+export async function projectionOf(kafka: Kafka, nameOf: OwnTopics['nameOf']) {
+  const records = []
+  for (const { name: topic } of [topics.imports, topics.deliveries]) {
+    const read = await readTopic(kafka, nameOf(topic))
+    records.push(...read.map((one) => ({ ...one, topic, appendedAt: 0, value: new TextEncoder().encode(one.value) })))
+  }
+  const ends = new Map(records.map(({ topic, partition, offset }) => [`${topic}/${partition}`, offset + 1]))
+  return { documents: documentsOf(records), ends }
+}
+
+/** Waits until the collection holds exactly these documents, byte for byte, and its positions are at the ends. */
+export async function expectProjected(
+  db: Db,
+  { documents, ends }: Awaited<ReturnType<typeof projectionOf>>,
+  { collection = 'import_jobs', withinMs = 60_000 } = {},
+): Promise<void> {
+  await eventually(
+    async () => {
+      const positions = await db.collection('projection_positions').find({ collection }).toArray()
+      const reached = new Map(positions.map(({ topic, partition, offset }) => [`${topic}/${partition}`, offset]))
+      expect([...ends].filter(([place, end]) => reached.get(place) !== end)).toEqual([])
+    },
+    { withinMs, everyMs: 100 },
+  )
+  const stored = await db.collection<ImportJobDocument>(collection).find().toArray()
+  expect(asTexts(stored)).toEqual(documents)
+}

@@ -1,0 +1,52 @@
+import { connect } from 'node:net'
+
+export type RawAnswer = {
+  readonly status: number
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+type Options = {
+  /** Ends the sending side after the bytes, as a client that has gone. */
+  readonly thenEnd?: boolean
+  /** Sends these again and again until the connection ends. */
+  readonly trickle?: string
+}
+
+/** Sends bytes as they are, waits until the server ends the connection, and returns all answers it gave. */
+export async function exchangeRaw(
+  port: number,
+  bytes: string | Uint8Array,
+  options: Options = {},
+): Promise<RawAnswer[]> {
+  const { thenEnd = false, trickle } = options
+  const socket = connect(port, '127.0.0.1')
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+  socket.on('error', () => {}) // a reset after the answer ends the connection as well
+  socket.write(bytes)
+  if (thenEnd) socket.end()
+  const dripping = trickle === undefined ? undefined : setInterval(() => socket.write(trickle), 20)
+  await new Promise((resolve) => socket.once('close', resolve))
+  clearInterval(dripping)
+  return answersIn(Buffer.concat(chunks).toString('latin1'))
+}
+
+/** Answers follow one another, each with its Content-Length. Throws at what is none. */
+function answersIn(text: string): RawAnswer[] {
+  const answers: RawAnswer[] = []
+  for (let rest = text; rest !== ''; ) {
+    const end = rest.indexOf('\r\n\r\n')
+    const [first = '', ...lines] = rest.slice(0, Math.max(0, end)).split('\r\n')
+    const status = Number(/^HTTP\/1\.1 (\d{3})(?: |$)/.exec(first)?.[1])
+    if (end < 0 || Number.isNaN(status)) throw new Error(`This is no answer: ${JSON.stringify(rest.slice(0, 200))}`)
+    const headers = Object.fromEntries(
+      lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+    )
+    const bodyEnd = end + 4 + Number(headers['content-length'] ?? 0)
+    answers.push({ status, headers, body: Buffer.from(rest.slice(end + 4, bodyEnd), 'latin1').toString('utf8') })
+    rest = rest.slice(bodyEnd)
+  }
+  return answers
+}

@@ -1,0 +1,18 @@
+import type { TSchema } from '@sinclair/typebox'
+import { Ajv2020, type AnySchemaObject } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
+
+const withoutNames = (schema: TSchema): AnySchemaObject =>
+  JSON.parse(JSON.stringify(schema, (name, value: unknown) => (name === '$id' ? undefined : value)))
+
+/**
+ * What is wrong with the value, as sentences; none when it fits.
+ * Names (`$id`) inside the schema are left out first: Ajv refuses to meet the same name twice.
+ */
+export function faultsOf(schema: TSchema, value: unknown): readonly string[] {
+  const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true })
+  formats.default(ajv)
+  const validate = ajv.compile(withoutNames(schema))
+  validate(value)
+  return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath || '/'} ${message}`)
+}

@@ -1,0 +1,44 @@
+import type { KafkaMessage } from 'kafkajs'
+import { expect, it } from 'vitest'
+import { toLogRecord } from '#shared/adapters/kafka/log-record.ts'
+
+const message = (given: object): KafkaMessage => ({
+  key: Buffer.from('job'),
+  value: Buffer.from('{}'),
+  timestamp: '1700000000000',
+  attributes: 0,
+  offset: '42',
+  headers: {},
+  ...given,
+})
+
+it('a record has numbers for offset and append time, and texts for key and headers', () => {
+  const headers = { ce_id: Buffer.from('ü/accepted') }
+  expect(toLogRecord('contact-import.imports', 3, message({ headers }))).toEqual({
+    topic: 'contact-import.imports',
+    partition: 3,
+    offset: 42,
+    appendedAt: 1_700_000_000_000,
+    key: 'job',
+    headers: { ce_id: 'ü/accepted' },
+    value: Buffer.from('{}'),
+    raw: { key: Buffer.from('job'), headers },
+  })
+})
+
+it('a foreign record may lack key, value and headers, or repeat a header', () => {
+  const bare = toLogRecord('contact-import.imports', 0, message({ key: null, value: null, headers: undefined }))
+  expect(bare).toMatchObject({ key: null, value: null, headers: {} })
+  const headers = { twice: [Buffer.from('1'), Buffer.from('2')], none: null }
+  expect(toLogRecord('contact-import.imports', 0, message({ headers })).headers).toEqual({ twice: '2', none: '' })
+})
+
+it('a record keeps its bytes beside its texts, so that nothing of it is lost', () => {
+  const invalid = Buffer.from([0xff, 0xfe])
+  const headers = { broken: invalid, twice: [invalid, Buffer.from('2')], none: null }
+  const record = toLogRecord('contact-import.imports', 0, message({ key: invalid, headers }))
+  expect(record.raw).toEqual({
+    key: invalid,
+    headers: { broken: invalid, twice: [invalid, Buffer.from('2')], none: '' },
+  })
+})

@@ -1,0 +1,21 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { describe } from 'vitest'
+import { createMemoryApiClients } from '#shared/adapters/memory/api-clients.ts'
+import { apiClientsContract } from '../../../contract/api-clients.ts'
+
+describe('API clients in memory', () => {
+  apiClientsContract(() => {
+    const clients = createMemoryApiClients()
+    return {
+      clients,
+      async register(client) {
+        const clientId = randomUUID()
+        const apiKey = `cik_${randomBytes(8).toString('hex')}_${randomBytes(32).toString('base64url')}`
+        clients.put(apiKey, { clientId, ...client })
+        return { clientId, apiKey }
+      },
+      revoke: async (clientId) => clients.remove(clientId),
+      pass5Seconds: () => undefined,
+    }
+  })
+})

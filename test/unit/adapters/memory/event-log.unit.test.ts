@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest'
+import { createMemoryEventLog } from '#shared/adapters/memory/event-log.ts'
+import { createMemoryGroups } from '#shared/adapters/memory/event-log-groups.ts'
+import { createMemorySubscription } from '#shared/adapters/memory/event-log-subscription.ts'
+import type { Subscription } from '#shared/ports/subscription.ts'
+import { eventLogContract } from '../../../contract/event-log.ts'
+import { subscriptionContract } from '../../../contract/subscription.ts'
+
+describe('the log in memory', () => {
+  eventLogContract({ create: async () => ({ ...createMemoryEventLog(), stop: async () => {} }) })
+
+  it('fails the next append as told, with or without keeping its records', async () => {
+    const log = createMemoryEventLog()
+    const record = { topic: 'contact-import.imports', key: 'k', headers: {}, value: Buffer.from('{}') } as const
+    const ambiguous = { is: 'ambiguous', cause: new Error('lost') } as const
+    log.failNextAppend({ outcome: ambiguous, stored: true })
+    log.failNextAppend({ outcome: ambiguous, stored: false })
+    expect(await log.append([record])).toEqual(ambiguous)
+    expect(await log.append([record])).toEqual(ambiguous)
+    expect(await log.append([record])).toEqual({ is: 'appended' })
+    expect(log.records('contact-import.imports')).toHaveLength(2)
+  })
+})
+
+describe('a subscription to the log in memory', () => {
+  subscriptionContract({
+    create: async () => {
+      const log = createMemoryEventLog()
+      const groups = createMemoryGroups()
+      const members: Subscription[] = []
+      return {
+        appender: log,
+        member() {
+          const topics = ['contact-import.imports', 'contact-import.deliveries'] as const
+          const member = createMemorySubscription({ log, groups, groupId: 'g', topics })
+          members.push(member)
+          return member
+        },
+        async stop() {
+          await Promise.all(members.map((member) => member.stop()))
+        },
+      }
+    },
+  })
+})

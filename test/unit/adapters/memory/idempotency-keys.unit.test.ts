@@ -1,0 +1,5 @@
+import { describe } from 'vitest'
+import { createMemoryIdempotencyKeys } from '#shared/adapters/memory/idempotency-keys.ts'
+import { idempotencyKeysContract } from '../../../contract/idempotency-keys.ts'
+
+describe('idempotency keys in memory', () => idempotencyKeysContract(createMemoryIdempotencyKeys))

@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest'
+import { createGroupCommit } from '#shared/adapters/mongo/group-commit.ts'
+
+/** A database whose calls end when the test says so. */
+function setUp() {
+  const calls: { readonly group: readonly number[]; end(): void; fail(error: Error): void }[] = []
+  const commit = createGroupCommit<number, string>({
+    write: (group) => {
+      const { promise, resolve, reject } = Promise.withResolvers<readonly string[]>()
+      calls.push({ group, end: () => resolve(group.map((input) => `wrote ${input}`)), fail: reject })
+      return promise
+    },
+    maxGroup: 3,
+  })
+  return { commit, calls, groups: () => calls.map(({ group }) => group) }
+}
+
+describe('a group commit', () => {
+  it('writes the first at once, and what comes meanwhile together, each with its own answer', async () => {
+    const { commit, calls, groups } = setUp()
+    const answers = Promise.all([1, 2, 3].map(commit))
+    expect(groups()).toEqual([[1]])
+    calls[0]?.end()
+    await expect.poll(groups).toEqual([[1], [2, 3]])
+    calls[1]?.end()
+    expect(await answers).toEqual(['wrote 1', 'wrote 2', 'wrote 3'])
+  })
+
+  it('bounds a group', async () => {
+    const { commit, calls, groups } = setUp()
+    const answers = Promise.all([1, 2, 3, 4, 5].map(commit))
+    calls[0]?.end()
+    await expect.poll(groups).toEqual([[1], [2, 3, 4]])
+    calls[1]?.end()
+    await expect.poll(groups).toEqual([[1], [2, 3, 4], [5]])
+    calls[2]?.end()
+    expect(await answers).toHaveLength(5)
+  })
+
+  it('tells a failure to the callers of its group alone, and goes on', async () => {
+    const { commit, calls, groups } = setUp()
+    const [first, second] = [commit(1), commit(2)]
+    const fault = new Error('lost')
+    calls[0]?.fail(fault)
+    await expect(first).rejects.toBe(fault)
+    await expect.poll(groups).toEqual([[1], [2]])
+    calls[1]?.end()
+    expect(await second).toBe('wrote 2')
+  })
+})

@@ -1,0 +1,54 @@
+import { describe, expect, test } from 'vitest'
+import { classifyAttempt } from '#shared/domain/delivery/classify-attempt.ts'
+
+const answered = (status: number) => classifyAttempt({ is: 'answered', status, retryAfter: null, durationMs: 5 })
+
+describe('an answer', () => {
+  test.each([200, 201, 202, 204, 299])('%i is delivered', (status) => {
+    expect(answered(status)).toEqual({ is: 'delivered', status })
+  })
+
+  test.each([
+    [408, 'server_error'],
+    [425, 'server_error'],
+    [429, 'rate_limited'],
+    [500, 'server_error'],
+    [501, 'server_error'],
+    [503, 'server_error'],
+    [599, 'server_error'],
+  ])('%i is worth another attempt', (status, error) => {
+    const judged = answered(status)
+    expect(judged).toMatchObject({ is: 'retryable', error, message: expect.stringContaining(String(status)) })
+  })
+
+  test.each([
+    [100, 'rejected'],
+    [199, 'rejected'],
+    [300, 'redirected'],
+    [301, 'redirected'],
+    [307, 'redirected'],
+    [308, 'redirected'],
+    [399, 'redirected'],
+    [400, 'rejected'],
+    [401, 'rejected'],
+    [404, 'rejected'],
+    [409, 'rejected'],
+    [413, 'rejected'],
+    [422, 'rejected'],
+    [499, 'rejected'],
+    [600, 'rejected'],
+  ])('%i is final', (status, error) => {
+    const judged = answered(status)
+    expect(judged).toMatchObject({ is: 'final', error, message: expect.stringContaining(String(status)) })
+  })
+})
+
+describe('no answer', () => {
+  test.each(['timeout', 'connection_failed', 'answer_unreadable', 'address_refused'] as const)(
+    'for %s is worth another attempt, and named so',
+    (reason) => {
+      const judged = classifyAttempt({ is: 'unanswered', reason, durationMs: 5 })
+      expect(judged).toMatchObject({ is: 'retryable', error: reason })
+    },
+  )
+})

@@ -1,0 +1,34 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { languages } from '#schemas/errors.ts'
+import { negotiateLanguage } from '#shared/errors/language.ts'
+
+test.each([
+  [undefined, 'en'],
+  ['', 'en'],
+  ['ru', 'ru'],
+  ['RU-ru', 'ru'],
+  ['de, ru;q=0.1', 'ru'],
+  ['en;q=0.5, ru;q=0.6', 'ru'],
+  ['ru, en', 'ru'],
+  ['en, ru', 'en'],
+  ['fr', 'en'],
+  ['*', 'en'],
+  ['en;q=0, *', 'ru'],
+  ['ru;q=0', 'en'],
+  ['ru;q=2, en;q=0.1', 'en'],
+  ['ru;q=0.5;q=0.6', 'en'],
+  ['*;q=0.9, ru;q=0.8', 'en'],
+  ['rus', 'en'],
+] as const)('Accept-Language %j reads %s when English is the fallback', (header, language) => {
+  expect(negotiateLanguage(header, 'en')).toBe(language)
+})
+
+test('the fallback is the one given', () => {
+  expect(negotiateLanguage('fr, *;q=0.1', 'ru')).toBe('ru')
+  expect(negotiateLanguage('en', 'ru')).toBe('en')
+})
+
+test('any text leads to a language', () => {
+  fc.assert(fc.property(fc.string(), (header) => languages.includes(negotiateLanguage(header, 'en'))))
+})

@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'vitest'
+import { LivenessResponse, ReadinessResponse } from '#schemas/http/health.ts'
+import { type HealthOptions, healthRoutes } from '#shared/http/health-routes.ts'
+import { createHttpApp } from '#shared/http/http-app.ts'
+import { createLog } from '#shared/observability/log.ts'
+import { faultsOf } from '../../support/schema-validator.ts'
+
+const log = createLog({ level: 'silent', service: 'test' })
+const ready = async () => true
+
+async function appWith(options: Partial<HealthOptions>) {
+  const app = await createHttpApp({ log })
+  await app.register(
+    healthRoutes({
+      version: '1.2.3',
+      clock: { now: () => Date.UTC(2026, 0, 31) },
+      checks: { database: ready, event_log: ready },
+      isStopping: () => false,
+      withinMs: 50,
+      ...options,
+    }),
+  )
+  return app
+}
+
+describe('health', () => {
+  test('a process that answers is alive, whatever its dependencies do', async () => {
+    const app = await appWith({
+      checks: { database: () => new Promise(() => {}), event_log: null },
+      isStopping: () => true,
+    })
+    const reply = await app.inject({ url: '/healthz' })
+    expect([reply.statusCode, reply.body]).toEqual([200, '{"status":"ok"}'])
+    expect(faultsOf(LivenessResponse, reply.json())).toEqual([])
+  })
+
+  test('it is ready when every dependency answers', async () => {
+    const reply = await (await appWith({})).inject({ url: '/readyz' })
+    expect(reply.statusCode).toBe(200)
+    expect(reply.json()).toEqual({
+      status: 'healthy',
+      version: '1.2.3',
+      timestamp: '2026-01-31T00:00:00.000Z',
+      checks: {
+        database: { status: 'healthy', message: 'The database answers.' },
+        event_log: { status: 'healthy', message: 'The event log answers.' },
+      },
+    })
+    expect(faultsOf(ReadinessResponse, reply.json())).toEqual([])
+  })
+
+  test.each([
+    ['hangs', () => new Promise<boolean>(() => {})],
+    ['answers no', async () => false],
+    ['throws', () => Promise.reject(new Error('gone'))],
+  ])('it is not ready when a dependency %s, and says which', async (_how, database) => {
+    const reply = await (await appWith({ checks: { database, event_log: ready } })).inject({ url: '/readyz' })
+    expect(reply.statusCode).toBe(503)
+    expect(reply.json()).toMatchObject({
+      status: 'unhealthy',
+      checks: { database: { status: 'unhealthy' }, event_log: { status: 'healthy' } },
+    })
+    expect(faultsOf(ReadinessResponse, reply.json())).toEqual([])
+  })
+
+  test('a dependency that the process does without is healthy, and says so', async () => {
+    const reply = await (await appWith({ checks: { database: null, event_log: ready } })).inject({ url: '/readyz' })
+    expect(reply.statusCode).toBe(200)
+    expect(reply.json().checks.database).toEqual({
+      status: 'healthy',
+      message: 'The database is not used by this process.',
+    })
+    expect(faultsOf(ReadinessResponse, reply.json())).toEqual([])
+  })
+
+  test('it is not ready while it stops', async () => {
+    const reply = await (await appWith({ isStopping: () => true })).inject({ url: '/readyz' })
+    expect([reply.statusCode, reply.json().status]).toEqual([503, 'unhealthy'])
+    expect(faultsOf(ReadinessResponse, reply.json())).toEqual([])
+  })
+
+  test('probes of a hanging dependency do not pile up, and it recovers', async () => {
+    let calls = 0
+    const gate = Promise.withResolvers<boolean>()
+    const database = () => {
+      calls += 1
+      return calls === 1 ? gate.promise : ready()
+    }
+    const app = await appWith({ checks: { database, event_log: ready } })
+    const statuses = await Promise.all([1, 2, 3].map(async () => (await app.inject({ url: '/readyz' })).statusCode))
+    expect([statuses, calls]).toEqual([[503, 503, 503], 1])
+    gate.resolve(true)
+    await gate.promise
+    expect((await app.inject({ url: '/readyz' })).statusCode).toBe(200)
+  })
+})

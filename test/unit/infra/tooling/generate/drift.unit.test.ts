@@ -1,0 +1,53 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { describeDrift, findDrift, removeDrift } from '../../../../../infra/tooling/generate/drift.ts'
+
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'generated-'))
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+const documents = new Map([
+  ['same.md', 'same\n'],
+  ['events/changed.json', 'new\n'],
+  ['events/missing.json', 'missing\n'],
+])
+
+async function drifted(): Promise<void> {
+  await mkdir(join(folder, 'events'))
+  await writeFile(join(folder, 'same.md'), 'same\n')
+  await writeFile(join(folder, 'events/changed.json'), 'old\n')
+  await writeFile(join(folder, 'events/removed-event.json'), 'left\n')
+}
+
+test('each way of drifting is found, and looking writes nothing', async () => {
+  await drifted()
+  const before = await readdir(folder, { recursive: true })
+  expect(await findDrift(folder, documents)).toEqual([
+    { path: 'events/changed.json', is: 'changed' },
+    { path: 'events/missing.json', is: 'missing' },
+    { path: 'events/removed-event.json', is: 'left_over' },
+  ])
+  expect(await readdir(folder, { recursive: true })).toEqual(before)
+  expect(await readFile(join(folder, 'events/changed.json'), 'utf8')).toBe('old\n')
+})
+
+test('after generating there is no drift', async () => {
+  await drifted()
+  await removeDrift(folder, documents, await findDrift(folder, documents))
+  expect(await findDrift(folder, documents)).toEqual([])
+})
+
+test('a folder that does not exist yet lacks everything', async () => {
+  const drift = await findDrift(join(folder, 'none'), documents)
+  expect(drift.map(({ is }) => is)).toEqual(['missing', 'missing', 'missing'])
+})
+
+test('a person is told which file and what to run', () => {
+  const sentence = describeDrift('schemas/generated', { path: 'openapi.json', is: 'changed' })
+  expect(sentence).toContain('schemas/generated/openapi.json')
+  expect(sentence).toContain('npm run gen')
+})

@@ -1,0 +1,60 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { generatedDocuments } from '../../../../../infra/tooling/generate/documents.ts'
+import { findBreaks, release } from '../../../../../infra/tooling/generate/released.ts'
+
+const repository = fileURLToPath(new URL('../../../../../schemas/released', import.meta.url))
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'contact-import-released-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return folder
+}
+
+const schema = (size: object) => JSON.stringify({ type: 'object', properties: { size } })
+const path = 'events/ChunkSent.v1.schema.json'
+
+test('what this repository has released still holds, and every event version is released with a sample', async () => {
+  const documents = await generatedDocuments()
+  expect(await findBreaks(repository, documents)).toEqual([])
+  const files = readdirSync(join(repository, 'events')).map((file) => `events/${file}`)
+  const schemas = [...documents.keys()].filter((name) => name.startsWith('events/'))
+  expect(schemas.length).toBeGreaterThan(10)
+  expect(files).toEqual(expect.arrayContaining(schemas))
+  const samples = schemas.flatMap((name) =>
+    name.endsWith('.headers.schema.json') ? [] : [name.replace('.schema.json', '.sample.json')],
+  )
+  expect(files).toEqual(expect.arrayContaining(samples))
+})
+
+test('a change that a reader would notice is told with its file and what to do instead', async () => {
+  const folder = temporaryFolder()
+  await release(folder, new Map([[path, schema({ type: 'integer' })]]))
+  expect(await findBreaks(folder, new Map([[path, schema({ type: 'integer' })]]))).toEqual([])
+  expect(await findBreaks(folder, new Map([[path, schema({ type: 'string' })]]))).toEqual([
+    expect.stringMatching(/^events\/ChunkSent\.v1\.schema\.json: \/size has type .*new version of the event/),
+  ])
+})
+
+test('a version that is released is described for ever', async () => {
+  const folder = temporaryFolder()
+  await release(folder, new Map([[path, schema({})]]))
+  expect(await findBreaks(folder, new Map())).toEqual([expect.stringContaining('no longer described')])
+})
+
+test('releasing writes the schemas of events that differ, and nothing else', async () => {
+  const folder = temporaryFolder()
+  mkdirSync(join(folder, 'events'))
+  writeFileSync(join(folder, path), schema({}))
+  const documents = new Map([
+    [path, schema({})],
+    ['events/ChunkSent.v2.schema.json', schema({})],
+    ['openapi.json', '{}'],
+  ])
+  expect(await release(folder, documents)).toBe(1)
+  expect(readdirSync(folder)).toEqual(['events'])
+  expect(await release(folder, documents)).toBe(0)
+})

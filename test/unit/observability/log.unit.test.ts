@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest'
+import { createLog } from '#shared/observability/log.ts'
+
+function captured() {
+  const lines: string[] = []
+  const log = createLog({ level: 'info', service: 'ingest', destination: { write: (line) => lines.push(line) } })
+  return { log, lines, last: (): unknown => JSON.parse(lines.at(-1) ?? 'null') }
+}
+
+describe('log', () => {
+  test('one line is one JSON object with level, time, service, fields and message', () => {
+    const { log, last } = captured()
+    log.child({ partition: 3 }).info({ job_id: 'j', decision: 'send' }, 'chunk delivered')
+    expect(last()).toMatchObject({
+      level: 'info',
+      service: 'ingest',
+      partition: 3,
+      job_id: 'j',
+      msg: 'chunk delivered',
+    })
+    expect(last()).toHaveProperty('time', expect.stringMatching(/^\d{4}-.*Z$/))
+  })
+
+  test('a line below the level is not written', () => {
+    const { log, lines } = captured()
+    log.debug({}, 'unseen')
+    expect(lines).toEqual([])
+  })
+
+  test('contact data, keys and secrets are withheld however deep they are', () => {
+    const { log, lines, last } = captured()
+    log.warn(
+      {
+        phone: '89991234567',
+        contacts: [{ phone: '1' }],
+        nested: { list: [{ additional_fields: { a: 'leak-1' }, authorization: 'leak-2' }] },
+        headers: { Authorization: 'leak-3', 'X-Signature': 'leak-4' },
+        tags: ['leak-5'],
+        bytes: Buffer.from('leak-6'),
+        text: 'called +7 (999) 123-45-67 now',
+      },
+      'm',
+    )
+    expect(lines.join()).not.toMatch(/leak|9991234567|123-45-67/)
+    expect(last()).toMatchObject({ text: 'called [phone] now', bytes: '[6 bytes]' })
+  })
+
+  test('a count under a withheld name is shown, a phone as a number is not', () => {
+    const { log, last } = captured()
+    log.info({ contacts: 500, phone: 79991234567 }, 'm')
+    expect(last()).toMatchObject({ contacts: 500, phone: '[withheld]' })
+  })
+
+  test('an error is described by name, code, message, frames and causes, and by nothing its driver hung on it', () => {
+    const { log, lines, last } = captured()
+    const cause = Object.assign(new Error('refused +79991234567'), { code: 'ECONNREFUSED', document: { name: 'leak' } })
+    log.error({ err: new Error('failed', { cause }) }, 'm')
+    expect(last()).toMatchObject({
+      err: { type: 'Error', message: 'failed', cause: { code: 'ECONNREFUSED', message: 'refused [phone]' } },
+    })
+    expect(lines.join()).not.toMatch(/leak|79991234567/)
+  })
+
+  test('the text that JSON.parse quotes from a body is withheld', () => {
+    const { log, lines } = captured()
+    try {
+      JSON.parse('{"phone": leak}')
+    } catch (err) {
+      log.error({ err }, 'm')
+    }
+    expect(lines.join()).toContain('SyntaxError')
+    expect(lines.join()).not.toContain('leak')
+  })
+
+  test('a field that refers to itself cannot break the line', () => {
+    const { log, lines } = captured()
+    const loop: Record<string, unknown> = {}
+    loop.self = loop
+    log.info({ loop }, 'm')
+    expect(lines).toHaveLength(1)
+  })
+})

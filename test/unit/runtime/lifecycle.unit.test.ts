@@ -1,0 +1,84 @@
+import { describe, expect, test } from 'vitest'
+import { createLifecycle, type Part, StartFailed, StopFailed } from '#shared/runtime/lifecycle.ts'
+import type { Log } from '#shared/runtime/log.ts'
+
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent }
+
+function recorded() {
+  const story: string[] = []
+  const part = (name: string, failure: { start?: Error; stop?: Error } = {}): Part => ({
+    name,
+    start: async () => {
+      story.push(`start ${name}`)
+      if (failure.start) throw failure.start
+    },
+    stop: async () => {
+      story.push(`stop ${name}`)
+      if (failure.stop) throw failure.stop
+    },
+  })
+  return { story, part }
+}
+
+describe('lifecycle', () => {
+  test('parts start in order and stop in reverse', async () => {
+    const { story, part } = recorded()
+    const lifecycle = createLifecycle({ log: silent })
+    await lifecycle.start([part('a'), part('b')])
+    await lifecycle.stop()
+    expect(story).toEqual(['start a', 'start b', 'stop b', 'stop a'])
+  })
+
+  test('a half start is undone, the failed part included, and names the part', async () => {
+    const { story, part } = recorded()
+    const cause = new Error('refused')
+    const lifecycle = createLifecycle({ log: silent })
+    const started = lifecycle.start([part('a'), part('b', { start: cause }), part('c')])
+    await expect(started).rejects.toMatchObject({ code: 'start_failed', part: 'b', cause })
+    await expect(started).rejects.toBeInstanceOf(StartFailed)
+    expect(story).toEqual(['start a', 'start b', 'stop b', 'stop a'])
+  })
+
+  test('a second stop is the first one', async () => {
+    const { story, part } = recorded()
+    const lifecycle = createLifecycle({ log: silent })
+    await lifecycle.start([part('a')])
+    await Promise.all([lifecycle.stop(), lifecycle.stop()])
+    await lifecycle.stop()
+    expect(story).toEqual(['start a', 'stop a'])
+  })
+
+  test('every part is stopped even when some fail, and no error is lost', async () => {
+    const { story, part } = recorded()
+    const first = new Error('first')
+    const second = new Error('second')
+    const lifecycle = createLifecycle({ log: silent })
+    await lifecycle.start([part('a', { stop: second }), part('b'), part('c', { stop: first })])
+    const stopped = lifecycle.stop()
+    await expect(stopped).rejects.toBeInstanceOf(StopFailed)
+    await expect(stopped).rejects.toMatchObject({ errors: [first, second], parts: ['c', 'a'] })
+    expect(story.slice(3)).toEqual(['stop c', 'stop b', 'stop a'])
+  })
+
+  test('a part that never stops is left behind at its deadline', async () => {
+    const { story, part } = recorded()
+    const hanging: Part = { ...part('hanging'), stop: () => new Promise(() => {}), stopWithinMs: 20 }
+    const lifecycle = createLifecycle({ log: silent })
+    await lifecycle.start([part('a'), hanging])
+    await expect(lifecycle.stop()).rejects.toMatchObject({ parts: ['hanging'] })
+    expect(story).toContain('stop a')
+  })
+
+  test('a stop during the start waits for the part at hand and starts no other', async () => {
+    const { story, part } = recorded()
+    const gate = Promise.withResolvers<void>()
+    const slow: Part = { ...part('slow'), start: () => gate.promise }
+    const lifecycle = createLifecycle({ log: silent })
+    const started = lifecycle.start([slow, part('b')])
+    const stopped = lifecycle.stop()
+    expect(lifecycle.isStopping()).toBe(true)
+    gate.resolve()
+    await Promise.all([started, stopped])
+    expect(story).toEqual(['stop slow'])
+  })
+})

@@ -1,0 +1,84 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { createLog } from '#shared/observability/log.ts'
+import { createWorkerPool, type WorkerPool } from '#shared/runtime/worker-pool.ts'
+import type { Result, Task } from './fixtures/worker.ts'
+
+const pools: WorkerPool<Task, Result>[] = []
+afterEach(() => Promise.all(pools.splice(0).map((pool) => pool.close())))
+
+function poolOf(options: { threads: number; maxQueue: number }) {
+  const pool = createWorkerPool<Task, Result>({
+    file: new URL('fixtures/worker.ts', import.meta.url),
+    log: createLog({ level: 'silent', service: 'test' }),
+    ...options,
+  })
+  pools.push(pool)
+  return pool
+}
+
+const bytesOf = (text: string) => Uint8Array.from(Buffer.from(text))
+
+describe('worker pool', () => {
+  test('a task runs in another thread and its bytes travel both ways', async () => {
+    const outcome = await poolOf({ threads: 1, maxQueue: 1 }).run({ do: 'echo', bytes: bytesOf('some bytes') })
+    if (outcome.is !== 'done') throw new Error(outcome.is)
+    expect(Buffer.from(outcome.value.bytes).toString()).toBe('some bytes')
+    expect(outcome.value.threadId).toBeGreaterThan(0)
+  })
+
+  test('bytes are handed over, not copied, when asked', async () => {
+    const pool = poolOf({ threads: 1, maxQueue: 1 })
+    const copied = bytesOf('copied')
+    await pool.run({ do: 'echo', bytes: copied })
+    expect(copied.byteLength).toBe(6)
+    const given = bytesOf('given')
+    await pool.run({ do: 'echo', bytes: given }, { transfer: [given] })
+    expect(given.byteLength).toBe(0)
+  })
+
+  test('a slice of a shared buffer is copied, so that the rest stays whole', async () => {
+    const whole = bytesOf('whole and part')
+    const part = whole.subarray(0, 5)
+    const outcome = await poolOf({ threads: 1, maxQueue: 1 }).run({ do: 'echo', bytes: part }, { transfer: [part] })
+    expect(outcome).toMatchObject({ is: 'done' })
+    expect(Buffer.from(whole).toString()).toBe('whole and part')
+  })
+
+  test('more than may wait is refused at once, and taken again later', async () => {
+    const pool = poolOf({ threads: 1, maxQueue: 1 })
+    const spin = (): Promise<unknown> => pool.run({ do: 'spin', bytes: bytesOf('x'), ms: 100 })
+    const outcomes = await Promise.all([spin(), spin(), spin()])
+    expect(outcomes).toMatchObject([{ is: 'done' }, { is: 'done' }, { is: 'overloaded' }])
+    expect(await spin()).toMatchObject({ is: 'done' })
+  })
+
+  test('two threads work at the same time', async () => {
+    const pool = poolOf({ threads: 2, maxQueue: 2 })
+    const spin = () => pool.run({ do: 'spin', bytes: bytesOf('x'), ms: 100 })
+    const outcomes = await Promise.all([spin(), spin()])
+    expect(new Set(outcomes.map((outcome) => outcome.is === 'done' && outcome.value.threadId)).size).toBe(2)
+  })
+
+  test('a task that throws rejects alone', async () => {
+    const pool = poolOf({ threads: 1, maxQueue: 5 })
+    const throwing = pool.run({ do: 'throw', bytes: bytesOf('x') })
+    const after = pool.run({ do: 'echo', bytes: bytesOf('y') })
+    await expect(throwing).rejects.toThrow('asked to throw')
+    expect(await after).toMatchObject({ is: 'done' })
+  })
+
+  test('a worker that dies rejects its own task alone, and another takes its place', async () => {
+    const pool = poolOf({ threads: 1, maxQueue: 5 })
+    const dying = pool.run({ do: 'die', bytes: bytesOf('x') })
+    const after = pool.run({ do: 'echo', bytes: bytesOf('y') })
+    await expect(dying).rejects.toThrow()
+    expect(await after).toMatchObject({ is: 'done' })
+  })
+
+  test('closing ends the tasks under way, and closing again is the same', async () => {
+    const pool = poolOf({ threads: 1, maxQueue: 1 })
+    const running = pool.run({ do: 'spin', bytes: bytesOf('x'), ms: 50 })
+    await Promise.all([pool.close(), pool.close()])
+    expect(await running).toMatchObject({ is: 'done' })
+  })
+})

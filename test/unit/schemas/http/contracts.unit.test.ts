@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest'
+import { errorCodes } from '#schemas/errors.ts'
+import { type Contract, contractList, contracts, everywhere, type Payload } from '#schemas/http/contracts.ts'
+import { permissions } from '#shared/ports/api-clients.ts'
+import { faultsOf } from '../../../support/schema-validator.ts'
+
+const named = contractList.map((contract): [string, Contract] => [`${contract.method} ${contract.url}`, contract])
+const payloads = named.flatMap(([name, { body, responses }]): [string, Payload][] => [
+  ...(body ? [[`${name} request`, body] satisfies [string, Payload]] : []),
+  ...Object.entries(responses).map(([status, answer]): [string, Payload] => [`${name} ${status}`, answer]),
+])
+
+describe('contracts', () => {
+  test('there are the endpoints of the interface and the list of imports', () => {
+    expect(named.map(([name]) => name)).toEqual([
+      'POST /v1/contacts/import',
+      'GET /v1/contacts/import',
+      'GET /v1/contacts/import/:job_id',
+      'GET /v1/idempotency/:key',
+      'GET /healthz',
+      'GET /readyz',
+    ])
+    expect(Object.keys(contracts)).toEqual(contractList.map(({ operationId }) => operationId))
+  })
+
+  test.each(payloads)('every example of %s has the shape it is an example of', (_name, { schema, examples }) => {
+    expect(Object.keys(examples)).not.toHaveLength(0)
+    for (const [name, { value }] of Object.entries(examples)) expect(faultsOf(schema, value), name).toEqual([])
+  })
+
+  test('an example of the wrong shape would be noticed', () => {
+    const [accepted] = Object.values(contracts.importContacts.responses[202].examples)
+    const { schema } = contracts.importContacts.responses[202]
+    expect(faultsOf(schema, { ...accepted?.value, job_id: 'not a UUID' })).not.toEqual([])
+    expect(faultsOf(schema, { ...accepted?.value, surplus: true })).not.toEqual([])
+  })
+
+  test.each(named)('the path parameters of %s are those it describes', (_name, { url, params }) => {
+    const inPath = [...url.matchAll(/:([a-z_]+)/g)].map(([, parameter]) => parameter)
+    expect(Object.keys(params?.properties ?? {})).toEqual(inPath)
+  })
+
+  test.each(named)('header names of %s are lower case, as Node gives them', (_name, { headers }) => {
+    for (const header of Object.keys(headers?.properties ?? {})) expect(header).toBe(header.toLowerCase())
+  })
+
+  test.each(named)('%s lists each error once, and what any request may get not at all', (_name, { errors }) => {
+    expect(new Set(errors).size).toBe(errors.length)
+    expect(errors.filter((code) => everywhere.some((one) => one === code))).toEqual([])
+    expect(errors.filter((code) => !errorCodes.includes(code))).toEqual([])
+  })
+
+  test.each(named)('%s asks for a key exactly when it needs a permission', (_name, { permission, errors, url }) => {
+    expect(errors.includes('unauthorized')).toBe(permission !== null)
+    expect(errors.includes('permission_denied')).toBe(permission !== null)
+    expect(url.startsWith('/v1/')).toBe(permission !== null)
+  })
+
+  test('every error of the table can be answered somewhere', () => {
+    const beyondEndpoints = ['route_not_found', 'method_not_allowed']
+    const answered = new Set<string>([
+      ...contractList.flatMap(({ errors }) => errors),
+      ...everywhere,
+      ...beyondEndpoints,
+    ])
+    expect(errorCodes.filter((code) => !answered.has(code))).toEqual([])
+  })
+
+  test('the permissions asked for are those a client can have', () => {
+    const asked = new Set(contractList.flatMap(({ permission }) => permission ?? []))
+    expect([...asked].toSorted()).toEqual(permissions.toSorted())
+  })
+})

@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest'
+import { runAdmin } from '../../../../services/admin/admin.ts'
+import type { AdminTools } from '../../../../services/admin/tools.ts'
+
+/** A wrong command line must be refused before anything is connected. */
+function unusableTools() {
+  const state = { closed: 0 }
+  const untouchable = () => {
+    throw new Error('a tool was used')
+  }
+  const tools: AdminTools = {
+    clock: Date,
+    registry: untouchable,
+    checkTopics: untouchable,
+    applyTopics: untouchable,
+    applyIndexes: untouchable,
+    deadLetters: untouchable,
+    projections: untouchable,
+    close: async () => void state.closed++,
+  }
+  return { tools, state }
+}
+
+const create = 'clients create --name N'
+
+test.each([
+  ['', /^No command was given[\s\S]*\n {2}clients list\n/],
+  ['--name N', /^No command was given/],
+  ['clients', /^There is no command "clients"[\s\S]*\n {2}topics apply\n/],
+  ['projections', /^There is no command "projections"/],
+  ['projections rebuild now', /takes --check and --force, and no now/],
+  ['projections rebuild --check --force', /either --check or --force/],
+  ['projections rollback now', /takes no arguments/],
+  ['clients create', /needs --name/],
+  ['clients create --name', /--name/],
+  ['clients create Shop', /options only/],
+  [`${create} --colour red`, /--colour/],
+  [`${create} --permissions jobs:write`, /--permissions must be one or more of contacts:import, jobs:read/],
+  [`${create} --rate -1`, /--rate/],
+  [`${create} --rate 1.5`, /--rate must be a whole number from 0 to 1000000/],
+  [`${create} --allow 10.0.0.0/33`, /--allow must be/],
+  [`${create} --allow shop.example`, /--allow must be/],
+  [`${create} --region RUS`, /--region must be/],
+  [`${create} --region XX`, /--region must be/],
+  [`${create} --locale fr`, /--locale must be en or ru/],
+  [`${create} --chunk-size 9`, /--chunk-size must be a whole number from 10 to 1000/],
+  [`${create} --chunk-size 1001`, /--chunk-size/],
+  ['clients update cl_1', /needs at least one option/],
+  ['clients update --name N', /needs one CLIENT_ID/],
+  ['clients update cl_1 cl_2 --name N', /needs one CLIENT_ID/],
+  ['clients list all', /takes no arguments/],
+  ['clients revoke', /needs one CLIENT_ID/],
+  ['clients rotate-key cl_1 --grace soon', /--grace must be a whole number/],
+  ['topics apply now', /takes no arguments/],
+  ['indexes apply now', /takes no arguments/],
+  ['dead-letters', /There is no command "dead-letters"/],
+  ['dead-letters list --reason odd', /--reason must be one of no_key, bad_header/],
+  ['dead-letters list --limit 0', /--limit must be a whole number from 1 to 10000/],
+  ['dead-letters list --dry-run', /takes no --dry-run/],
+  ['dead-letters list odd', /odd/],
+  ['dead-letters redrive --rate 0', /--rate must be a whole number from 1 to 10000/],
+  ['dead-letters redrive --all', /takes no --all/],
+  ['dead-letters purge', /needs either --all or at least one --reason or --id/],
+  ['dead-letters purge --all --reason no_key', /needs either --all or/],
+])('"%s" is refused with exit code 2 before anything is done', async (line, message) => {
+  const { tools, state } = unusableTools()
+  const result = await runAdmin(line === '' ? [] : line.split(' '), tools)
+  expect(result).toMatchObject({ exitCode: 2, json: null })
+  expect(result.message).toMatch(message)
+  expect(result.message).toContain('Nothing was changed.')
+  expect(state.closed).toBe(1)
+})
+
+test('every fault of the options is listed at once', async () => {
+  const { tools } = unusableTools()
+  const line = `${create} --rate x --locale fr --chunk-size 1`
+  expect((await runAdmin(line.split(' '), tools)).message?.split('\n')).toHaveLength(3)
+})
+
+test('--help lists the commands', async () => {
+  const { tools } = unusableTools()
+  const result = await runAdmin(['--help'], tools)
+  expect(result).toMatchObject({ exitCode: 0, json: null, message: expect.stringContaining('clients rotate-secret') })
+})

@@ -1,0 +1,66 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createPartitionWindow } from '../../../../services/dispatcher/partition-window.ts'
+
+const roomy = { offsets: 1_000, bytes: 1_000_000 }
+
+describe('partition window', () => {
+  it('commits nothing beyond the first record that is not done', () => {
+    const window = createPartitionWindow(10, roomy)
+    for (const offset of [10, 11, 12]) window.add(offset, 1)
+    window.done(11)
+    expect(window.lowWaterMark()).toBe(10)
+    window.done(10)
+    expect(window.lowWaterMark()).toBe(12)
+    window.done(12)
+    expect(window.lowWaterMark()).toBe(13)
+    expect(window.nextOffset()).toBe(13)
+  })
+
+  it('passes over offsets that no record has', () => {
+    const window = createPartitionWindow(0, roomy)
+    window.add(3, 1)
+    window.add(7, 1)
+    expect(window.lowWaterMark()).toBe(3)
+    window.done(3)
+    expect(window.lowWaterMark()).toBe(7)
+  })
+
+  it('refuses an offset that it took before', () => {
+    const window = createPartitionWindow(5, roomy)
+    window.add(5, 1)
+    expect(() => window.add(5, 1)).toThrow(RangeError)
+    expect(() => window.add(4, 1)).toThrow(RangeError)
+  })
+
+  it('is full at 80 % of either limit and has room again at 50 %', () => {
+    const window = createPartitionWindow(0, { offsets: 10, bytes: 100 })
+    for (let offset = 0; offset < 8; offset += 1) window.add(offset, 1)
+    expect(window.isFull()).toBe(true)
+    for (let offset = 0; offset < 3; offset += 1) window.done(offset)
+    expect([window.isFull(), window.hasRoom()]).toEqual([false, true])
+    window.add(8, 80)
+    expect(window.isFull()).toBe(true)
+  })
+
+  it('never lets an undone record fall below the low-water mark, whatever the order of work', () => {
+    const work = fc
+      .uniqueArray(fc.nat(200), { minLength: 1, maxLength: 60 })
+      .map((offsets) => offsets.toSorted((a, b) => a - b))
+      .chain((offsets) => fc.record({ offsets: fc.constant(offsets), order: fc.shuffledSubarray(offsets) }))
+    fc.assert(
+      fc.property(work, ({ offsets, order }) => {
+        const window = createPartitionWindow(0, roomy)
+        for (const offset of offsets) window.add(offset, 1)
+        const undone = new Set(offsets)
+        for (const offset of order) {
+          window.done(offset)
+          undone.delete(offset)
+          const lowest = Math.min(...undone, window.nextOffset())
+          expect(window.lowWaterMark()).toBe(lowest)
+          expect(window.undone()).toBe(undone.size)
+        }
+      }),
+    )
+  })
+})

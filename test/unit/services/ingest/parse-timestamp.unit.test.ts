@@ -1,0 +1,67 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { parseTimestamp } from '../../../../services/ingest/parse-timestamp.ts'
+
+describe('a timestamp of RFC 3339', () => {
+  test('in UTC with milliseconds reads as JavaScript reads it', () => {
+    fc.assert(
+      fc.property(
+        fc.date({ min: new Date(0), max: new Date('9999-12-31T23:59:59.999Z'), noInvalidDate: true }),
+        (date) => {
+          expect(parseTimestamp(date.toISOString())).toBeCloseTo(date.getTime(), 3)
+        },
+      ),
+    )
+  })
+
+  // The examples of RFC 3339 §5.8.
+  test.each([
+    ['1985-04-12T23:20:50.52Z', '1985-04-12T23:20:50.520Z'],
+    ['1996-12-19T16:39:57-08:00', '1996-12-20T00:39:57.000Z'],
+    ['1990-12-31T23:59:60Z', '1991-01-01T00:00:00.000Z'],
+    ['1990-12-31T15:59:60-08:00', '1991-01-01T00:00:00.000Z'],
+    ['1937-01-01T12:00:27.87+00:20', '1937-01-01T11:40:27.870Z'],
+  ])('%s is %s', (text, utc) => {
+    expect(parseTimestamp(text)).toBeCloseTo(Date.parse(utc), 3)
+  })
+
+  test.each([
+    ['2024-02-29T00:00:00Z', '2024-02-29T00:00:00.000Z'],
+    ['2026-01-31t09:30:00z', '2026-01-31T09:30:00.000Z'],
+    ['2016-12-31T23:59:60.5Z', '2017-01-01T00:00:00.500Z'],
+    ['2026-01-31T09:30:00+23:59', '2026-01-30T09:31:00.000Z'],
+  ])('%s, at the edge of what is allowed, is %s', (text, utc) => {
+    expect(parseTimestamp(text)).toBeCloseTo(Date.parse(utc), 3)
+  })
+
+  test.each([
+    '',
+    '2026-01-31',
+    '2026-01-31T09:30:00',
+    '2026-01-31 09:30:00Z',
+    '2026-1-31T09:30:00Z',
+    '2026-00-31T09:30:00Z',
+    '2026-13-01T09:30:00Z',
+    '2026-01-00T09:30:00Z',
+    '2026-01-32T09:30:00Z',
+    '2025-02-29T00:00:00Z',
+    '1900-02-29T00:00:00Z',
+    '2026-01-31T24:00:00Z',
+    '2026-01-31T09:60:00Z',
+    '2026-01-31T09:30:61Z',
+    '2026-01-31T09:29:60Z',
+    '2016-12-31T23:59:60+01:00',
+    '2026-01-31T09:30:00+24:00',
+    '2026-01-31T09:30:00+03:60',
+    '2026-01-31T09:30:00+0300',
+    '2026-01-31T09:30:00+03',
+    '2026-01-31T09:30:00.Z',
+    '2026-01-31T09:30:00,5Z',
+    '+002026-01-31T09:30:00Z',
+    ' 2026-01-31T09:30:00Z',
+    '2026-01-31T09:30:00Z\n',
+    '2026-W05-6T09:30:00Z',
+  ])('%j is none', (text) => {
+    expect(parseTimestamp(text)).toBeNull()
+  })
+})

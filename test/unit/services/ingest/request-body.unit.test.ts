@@ -1,0 +1,77 @@
+import { gzipSync } from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+import { decodeBody, requireJson } from '../../../../services/ingest/request-body.ts'
+
+const mebibyte = 1024 * 1024
+const spaces = (bytes: number) => gzipSync(Buffer.alloc(bytes, 0x20))
+
+describe('the announced type of a body', () => {
+  it.each([
+    'application/json',
+    'Application/JSON',
+    'application/json; charset=utf-8',
+    'application/json\t;\tcharset="UTF-8"',
+    'application/json;charset=utf8;profile=x',
+  ])('takes %s', (type) => {
+    expect(() => requireJson({ 'content-type': type })).not.toThrow()
+  })
+
+  it.each([
+    'text/json',
+    'application/json5',
+    'application/json charset=utf-8',
+    'application/json; charset=utf-16',
+    'application/json;charset="windows-1251"',
+    'application/problem+json',
+    '',
+  ])('refuses "%s"', (type) => {
+    expect(() => requireJson({ 'content-type': type })).toThrow(
+      expect.objectContaining({ code: 'unsupported_media_type' }),
+    )
+  })
+
+  it('takes gzip in any case, and no other encoding', () => {
+    const requireEncoding = (encoding: string) => () =>
+      requireJson({ 'content-type': 'application/json', 'content-encoding': encoding })
+    for (const encoding of ['gzip', 'GZIP', 'identity']) expect(requireEncoding(encoding)).not.toThrow()
+    for (const encoding of ['br', 'deflate', 'gzip, gzip', '']) expect(requireEncoding(encoding), encoding).toThrow()
+  })
+})
+
+describe('decoding a body', () => {
+  it('gives back what was compressed, in one member or several, and what was not', async () => {
+    const wire = Buffer.concat([gzipSync('[{"phone":'), gzipSync('"1"}]')])
+    expect(Buffer.from(await decodeBody(wire, 'GZip', mebibyte)).toString()).toBe('[{"phone":"1"}]')
+    expect(await decodeBody(wire, undefined, 1)).toBe(wire)
+  })
+
+  it('inflates to the limit and not a byte beyond it', async () => {
+    expect(await decodeBody(spaces(8 * mebibyte), 'gzip', 8 * mebibyte)).toHaveLength(8 * mebibyte)
+    await expect(decodeBody(spaces(8 * mebibyte + 1), 'gzip', 8 * mebibyte)).rejects.toHaveProperty(
+      'code',
+      'payload_too_large',
+    )
+  })
+
+  it('stops at a ratio that no contacts reach, however large a body may be', async () => {
+    await expect(decodeBody(spaces(12 * mebibyte), 'gzip', 64 * mebibyte)).rejects.toHaveProperty(
+      'code',
+      'payload_too_large',
+    )
+    const contacts = Array.from({ length: 200_000 }, (_, i) => ({ phone: `+7999${i}`, tags: ['newsletter', 'moscow'] }))
+    const body = Buffer.from(JSON.stringify(contacts))
+    expect(body.byteLength).toBeGreaterThan(8 * mebibyte)
+    expect(body.equals(await decodeBody(gzipSync(body), 'gzip', 64 * mebibyte))).toBe(true)
+  })
+
+  const zipped = gzipSync('{"phone":"+79991234567"}')
+  it.each([
+    ['nothing', Buffer.alloc(0)],
+    ['no gzip', Buffer.from('{"phone":"+79991234567"}')],
+    ['half of it', zipped.subarray(0, zipped.length / 2)],
+    ['another checksum', Buffer.from(zipped).fill(0, zipped.length - 8, zipped.length - 4)],
+    ['something after it', Buffer.concat([zipped, Buffer.from('tail')])],
+  ])('refuses %s as broken', async (_what, wire) => {
+    await expect(decodeBody(wire, 'gzip', mebibyte)).rejects.toHaveProperty('code', 'invalid_encoding')
+  })
+})

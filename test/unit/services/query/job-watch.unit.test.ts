@@ -1,0 +1,95 @@
+import { expect, test } from 'vitest'
+import type { AppliedOffsets } from '#shared/ports/import-jobs.ts'
+import { createJobWatch } from '../../../../services/query/job-watch.ts'
+import { eventually } from '../../../support/eventually.ts'
+
+/** A watch whose looks come when the test says so. */
+function setUp() {
+  const documents = new Map<string, AppliedOffsets>()
+  const state = { looks: 0, asked: [] as readonly string[], lost: false }
+  let release = () => {}
+  const watch = createJobWatch({
+    jobs: {
+      applied: async (jobIds) => {
+        state.looks += 1
+        state.asked = jobIds
+        if (state.lost) throw new Error('lost')
+        return new Map(jobIds.flatMap((id) => [documents.get(id)].flatMap((one) => (one ? [[id, one] as const] : []))))
+      },
+    },
+    pause: (_ms, signal) =>
+      new Promise((resolve) => {
+        release = () => resolve()
+        signal.addEventListener('abort', () => resolve())
+      }),
+  })
+  const never = new AbortController().signal
+  const wait = (jobId: string, applied: AppliedOffsets | null = null, signal = never, clientId = 'cl_1') =>
+    watch.changed({ clientId, jobId, applied }, signal)
+  async function look() {
+    const before = state.looks
+    release()
+    await eventually(() => expect(state.looks).toBe(before + 1))
+  }
+  return { watch, documents, state, wait, look }
+}
+
+test('a wait ends when the document is another, appears or vanishes; one look serves all', async () => {
+  const { watch, documents, state, wait, look } = setUp()
+  documents.set('a', { imports: 1, deliveries: 1 }).set('c', { imports: 3, deliveries: -1 })
+  const waits = [wait('a', { imports: 1, deliveries: 1 }), wait('a', { imports: 1, deliveries: 1 }), wait('b')]
+  const vanishing = wait('c', { imports: 3, deliveries: -1 })
+  await look()
+  expect([state.asked, watch.waiting()]).toEqual([['a', 'b', 'c'], 4])
+  documents.set('a', { imports: 1, deliveries: 2 }).set('b', { imports: 5, deliveries: -1 })
+  documents.delete('c')
+  await look()
+  expect(await Promise.all([...waits, vanishing])).toEqual([true, true, true, true])
+  expect([watch.waiting(), state.looks]).toEqual([0, 2])
+})
+
+test('nobody waits, nobody looks; and the next one that waits is looked for again', async () => {
+  const { state, wait, look, watch } = setUp()
+  const left = new AbortController()
+  const first = wait('a', null, left.signal)
+  left.abort()
+  expect(await first).toBe(false)
+  expect(watch.waiting()).toBe(0)
+  const second = wait('a', { imports: 1, deliveries: 1 })
+  await look()
+  expect(await second).toBe(true)
+  expect(state.looks).toBe(1)
+})
+
+test('whoever waits while the database is lost reads the job again', async () => {
+  const { state, wait, look } = setUp()
+  const waiting = wait('a')
+  state.lost = true
+  await look()
+  expect(await waiting).toBe(true)
+})
+
+test('too many do not wait, in all or of one client', async () => {
+  const { watch, wait } = setUp()
+  const of = (clientId: string, count: number) =>
+    Array.from({ length: count }, () => wait('a', null, undefined, clientId))
+  const waits = ['1', '2', '3', '4', '5'].flatMap((client) => of(client, 200))
+  expect(watch.waiting()).toBe(1_000)
+  expect(await wait('a', null, undefined, '6')).toBe(false)
+  watch.stop()
+  expect(new Set(await Promise.all(waits))).toEqual(new Set([false]))
+  const other = setUp()
+  const many = Array.from({ length: 200 }, () => other.wait('a'))
+  expect(await other.wait('a')).toBe(false)
+  expect(other.watch.waiting()).toBe(200)
+  other.watch.stop()
+  await Promise.all(many)
+})
+
+test('stopping ends every wait, and those that come', async () => {
+  const { watch, wait } = setUp()
+  const waits = [wait('a'), wait('b')]
+  watch.stop()
+  expect(await Promise.all([...waits, wait('c')])).toEqual([false, false, false])
+  expect(watch.waiting()).toBe(0)
+})
