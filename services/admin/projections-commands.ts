@@ -85,11 +85,13 @@ async function rebuild(admin: AdminTools, { check, force }: RebuildOptions): Pro
     await tools.applyIndexes(target)
     const { documents, differences } = await compareSettled(tools, build, { active: state.active, target })
     const { events, seconds } = build.folded()
+    const rate = Math.round(events / Math.max(seconds, 0.001))
+    tools.tell(`${events} events folded in ${seconds.toFixed(1)} s, ${rate} per second.`)
     const value = {
       collection: check ? null : target,
       events,
       seconds: Number(seconds.toFixed(1)),
-      events_per_second: Math.round(events / Math.max(seconds, 0.001)),
+      events_per_second: rate,
       documents,
       ...listed(differences),
       switched: false,

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { freePort } from '../../infra/backing-services/ports.ts'
 import { eventually } from './eventually.ts'
+import { packageScript } from './package-scripts.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
@@ -17,7 +18,17 @@ export type ServiceProcess = {
   stop(): Promise<number | null>
 }
 
-/** Starts `file` (from the root of the repository) on a free port and waits until it is alive. */
+/** The options for Node that `npm run start:<service>` gives; a fixture has those of the service it is named after. */
+function nodeOptionsFor(file: string): readonly string[] {
+  const service = basename(file) === 'main.ts' ? basename(dirname(file)) : basename(file, '.ts')
+  return packageScript(`start:${service}`)
+    .split(' ')
+    .filter((word) => word.startsWith('--'))
+}
+
+/**
+ * Starts `file` (from the root of the repository) as its npm script does, on a free port, and waits until it is alive.
+ */
 export async function startServiceProcess(
   file: string,
   environment: Readonly<Record<string, string>>,
@@ -25,7 +36,8 @@ export async function startServiceProcess(
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
   const env = { ...process.env, ...environment, HTTP_PORT: String(port) }
-  const child = spawn(process.execPath, [join(root, file)], { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const args = [...nodeOptionsFor(file), join(root, file)]
+  const child = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
   const { pid } = child
   if (pid === undefined) throw new Error(`${file} could not be started.`)
   let output = ''

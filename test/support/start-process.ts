@@ -6,6 +6,7 @@ import { freePort } from '../../infra/backing-services/ports.ts'
 import { endProcess, isRunning, type ProcessMark } from '../../infra/backing-services/process-mark.ts'
 import { openServicesFile } from '../../infra/backing-services/services-file.ts'
 import { eventually } from './eventually.ts'
+import { packageScript } from './package-scripts.ts'
 
 const fixture = join(import.meta.dirname, 'start-fixture', 'main.ts')
 
@@ -45,9 +46,7 @@ export async function startProject() {
 
 /** The script of package.json, as what it does between npm and Node decides the exit code. */
 function startScript(): string {
-  const real = readFileSync(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8')
-  const { scripts } = JSON.parse(real) as { scripts: { start: string } }
-  return scripts.start.replace('infra/start/main.ts', fixture)
+  return packageScript('start').replace('infra/start/main.ts', fixture)
 }
 
 export type StartProcess = ReturnType<typeof startProcess>

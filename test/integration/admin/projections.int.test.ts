@@ -97,7 +97,7 @@ describe('projections', () => {
     expect(value).toMatchObject({ collection: 'import_jobs_2', differing: 0, differences: [], switched: true })
     expect(value.documents).toBeGreaterThanOrEqual(500)
     expect(message).toMatch(/0 of \d+ documents differ/)
-    expect(told).toMatch(/\d+ of \d+ events, \d+ per second, /)
+    expect(told).toMatch(/\d+ events folded in [\d.]+ s, \d+ per second\./)
     expect(await active()).toBe('import_jobs_2')
     await append(50)
     await expectProjected(own.mongo.db, await theLog(), { collection: 'import_jobs_2' })

@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest'
+import { partitionCount, topics } from '#schemas/events/catalogue.ts'
+import type { ImportJobWriter } from '#shared/ports/import-jobs.ts'
+import type { Position, TopicPartition } from '#shared/ports/subscription.ts'
+import { createProjectionBuild } from '../../../../services/admin/projection-build.ts'
+
+const places = [topics.imports, topics.deliveries].flatMap(({ name: topic }) =>
+  Array.from({ length: partitionCount }, (_, partition) => ({ topic, partition })),
+)
+const allAt = (offset: number): readonly Position[] => places.map((place) => ({ ...place, offset }))
+
+function positionsOnly(offset: () => number): ImportJobWriter {
+  const unused = () => Promise.reject(new Error('A build reads positions only.'))
+  return { load: unused, save: unused, advance: unused, positions: async () => allAt(offset()) }
+}
+
+/** A log in which the active collection stays at 10,000 events a partition, and 1,000 of each are folded a second. */
+function building(joinedAfterMs: number) {
+  let now = 0
+  const lines: string[] = []
+  let limitOf = (_: TopicPartition) => 0
+  const build = createProjectionBuild({
+    active: positionsOnly(() => 10_000),
+    target: positionsOnly(() => 0),
+    projectorWith: (limit) => {
+      limitOf = limit
+      return {
+        start: async () => {},
+        stop: async () => {},
+        follow: async () => {},
+        wake: () => {},
+        reached: () =>
+          now < joinedAfterMs ? [] : places.map((place) => ({ ...place, offset: Math.min(limitOf(place), now) })),
+      }
+    },
+    pause: async (ms) => {
+      now += ms
+    },
+    tell: (line) => lines.push(`${now / 1_000} s: ${line}`),
+    now: () => now,
+  })
+  return { build, lines, now: () => now }
+}
+
+test('what is left and how fast it goes is told every two seconds', async () => {
+  const { build, lines, now } = building(3_000)
+  await build.start()
+  await build.caughtUp()
+  expect(now()).toBe(10_000)
+  expect(lines).toEqual([
+    '2 s: Joining the readers of the log.',
+    '4 s: 96000 of 240000 events, 24000 per second, 6 s left.',
+    '6 s: 144000 of 240000 events, 24000 per second, 4 s left.',
+    '8 s: 192000 of 240000 events, 24000 per second, 2 s left.',
+    '10 s: 240000 of 240000 events, 24000 per second, 0 s left.',
+  ])
+  expect(build.folded()).toEqual({ events: 240_000, seconds: 10 })
+})
+
+test('the build goes as far as the active collection has it, and ends at once when nothing is missing', async () => {
+  const { build, lines, now } = building(0)
+  await build.start()
+  await build.caughtUp()
+  const caughtUpAt = now()
+  await build.caughtUp()
+  expect(now()).toBe(caughtUpAt)
+  expect(lines.at(-1)).toContain('240000 of 240000 events')
+})
