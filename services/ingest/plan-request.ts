@@ -1,13 +1,15 @@
 import type { Fault } from '#schemas/errors.ts'
 import { eventSources } from '#schemas/events/envelope.ts'
 import type { DryRunResponse } from '#schemas/http/import.ts'
-import { importRecords } from '#shared/domain/events/codec.ts'
+import { type EncodeChunk, importRecords } from '#shared/domain/events/codec.ts'
 import { acceptedResponse, decide, initialState } from '#shared/domain/import/import.ts'
-import { planImport, validationResults } from '#shared/domain/import/plan.ts'
+import { type ImportPlan, planContacts, planImport, validationResults } from '#shared/domain/import/plan.ts'
 import { isRegion } from '#shared/domain/phone.ts'
 import type { NewRecord } from '#shared/ports/event-log.ts'
 import type { Claim } from '#shared/ports/idempotency-keys.ts'
 import { parseContacts } from './parse-contacts.ts'
+import { scanContacts } from './scan-contacts.ts'
+import { encodeScanned } from './scanned-chunk.ts'
 
 /** A plan larger than this could not be appended as one batch (the topic takes 10 MiB). */
 const largestPlan = 9.5 * 1024 * 1024
@@ -30,23 +32,36 @@ export type Refusal =
 /** The records to append and the 202 body they justify. */
 export type Planned = { readonly is: 'planned'; readonly records: readonly NewRecord[]; readonly response: string }
 
-/** From the body's bytes to the event bytes. Pure: the same request plans the same records, in any process. */
-export function planRequest({ body, facts, repeat, maxContacts }: PlanRequest): Planned | Refusal {
+/**
+ * From the body's bytes to the event bytes. Pure: the same request plans the same records, in any process. What the
+ * scan is sure of stays in bytes; all else, and everything that is wrong, is parsed.
+ */
+export function planRequest(request: PlanRequest): Planned | Refusal {
+  const { body, facts, maxContacts } = request
+  const rules = { region: regionOf(facts.plan.region), chunkSize: facts.plan.chunkSize }
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  const scanned = scanContacts(text, maxContacts)
+  if (scanned !== null) {
+    const plan = planContacts(scanned, rules, (contact, phone) => ({ ...contact, phone }))
+    return planned(request, plan, encodeScanned(text))
+  }
   const parsed = parseContacts(body, maxContacts)
-  if (parsed.is === 'refused') return parsed
+  return parsed.is === 'refused' ? parsed : planned(request, planImport(parsed.contacts, rules))
+}
+
+function planned<C>({ facts, repeat }: PlanRequest, plan: ImportPlan<C>, encodeChunk?: EncodeChunk<C>) {
   const { jobId, clientId, correlationId, createdAt } = facts
-  const { chunkSize, phoneMetadataVersion, region } = facts.plan
-  const plan = planImport({ contacts: parsed.contacts, region: regionOf(region), chunkSize })
+  const { chunkSize, phoneMetadataVersion } = facts.plan
   const events = decide(
     { type: 'AcceptImport', jobId, clientId, correlationId, createdAt, chunkSize, phoneMetadataVersion, plan },
     initialState,
   )
   const [accepted] = events
   if (accepted?.type !== 'ImportAccepted') throw new Error('A new import decided no ImportAccepted.')
-  const records = importRecords(events, { source: eventSources.ingest, time: createdAt, repeat })
+  const records = importRecords(events, { source: eventSources.ingest, time: createdAt, repeat, encodeChunk })
   const bytes = records.reduce((sum, record) => sum + record.value.byteLength, 0)
-  if (bytes > largestPlan) return { is: 'refused', error: 'payload_too_large' }
-  return { is: 'planned', records, response: JSON.stringify(acceptedResponse(accepted)) }
+  if (bytes > largestPlan) return { is: 'refused', error: 'payload_too_large' } as const
+  return { is: 'planned', records, response: JSON.stringify(acceptedResponse(accepted)) } as const
 }
 
 export type DryRunRequest = PlanBounds & {
@@ -63,7 +78,7 @@ export function planDryRun(request: DryRunRequest): DryRunPlanned | Refusal {
   const parsed = parseContacts(request.body, request.maxContacts)
   if (parsed.is === 'refused') return parsed
   const { chunkSize, region } = request.plan
-  const plan = planImport({ contacts: parsed.contacts, region: regionOf(region), chunkSize })
+  const plan = planImport(parsed.contacts, { region: regionOf(region), chunkSize })
   const response: DryRunResponse = {
     correlation_id: request.correlationId,
     total_contacts: parsed.contacts.length,
@@ -71,7 +86,11 @@ export function planDryRun(request: DryRunRequest): DryRunPlanned | Refusal {
     invalid_contacts: plan.invalidIndexes.length,
     chunks_count: plan.chunks.length,
     validation_results: validationResults(parsed.contacts, plan),
-    chunks: plan.chunks.map((contacts, chunk_index) => ({ chunk_index, size: contacts.length, contacts })),
+    chunks: plan.chunks.map((contacts, chunk_index) => ({
+      chunk_index,
+      size: contacts.length,
+      contacts: [...contacts],
+    })),
     message: request.message,
   }
   return { is: 'dry_run', response: JSON.stringify(response) }

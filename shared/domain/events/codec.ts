@@ -1,34 +1,62 @@
-import type { ChunkPlanned } from '#schemas/events/chunk-planned.ts'
 import { deadLetterHeaders } from '#schemas/events/dead-letter.ts'
 import type { Envelope } from '#schemas/events/envelope.ts'
 import type { ImportAccepted } from '#schemas/events/import-accepted.ts'
 import type { Instant } from '../instant.ts'
 import { type Extensions, type RecordFacts, readHeaders, writeExtensions, writeHeaders } from './headers.ts'
-import { type DomainEvent, type EventRecord, type StoredRecord, type Unreadable, unreadable } from './record.ts'
+import {
+  type ChunkPlannedWith,
+  type DomainEvent,
+  type EventRecord,
+  type StoredRecord,
+  type Unreadable,
+  unreadable,
+  type WritableEvent,
+} from './record.ts'
 import { registry } from './registry.ts'
 
 /** Without a partition the key decides where the record goes. */
 type Placement = { readonly partition?: number }
 
 /** The record of one fact: its headers, and its data as JSON. */
-export const toRecord = (event: DomainEvent, facts: RecordFacts & Placement): EventRecord => ({
+export const toRecord = (event: DomainEvent, facts: RecordFacts & Placement): EventRecord =>
+  recordOf(event, facts, encodeJson(event.data))
+
+const encodeJson = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value))
+
+const recordOf = (event: WritableEvent, facts: RecordFacts & Placement, value: Uint8Array): EventRecord => ({
   topic: registry[event.type].topic,
   key: event.data.job_id,
   ...(facts.partition === undefined ? {} : { partition: facts.partition }),
   headers: writeHeaders(event, facts),
-  value: new TextEncoder().encode(JSON.stringify(event.data)),
+  value,
 })
 
-type ImportFacts = Omit<RecordFacts, 'extensions'> & Placement & { readonly repeat?: boolean }
+/** The data of a planned chunk as JSON: the `head` up to its contacts (ASCII), the list of them, and a closing brace. */
+export type EncodeChunk<C> = (head: string, contacts: readonly C[]) => Uint8Array
+
+type ImportFacts<C> = Omit<RecordFacts, 'extensions'> &
+  Placement & { readonly repeat?: boolean; readonly encodeChunk?: EncodeChunk<C> | undefined }
 
 /**
  * The records of an import, to be appended as one batch. `time` is the import's created_at; `repeat` says that the log
- * may hold the same facts already, and marks every record.
+ * may hold the same facts already, and marks every record. Without `encodeChunk` contacts are values.
  */
-export const importRecords = (
-  events: readonly (ImportAccepted | ChunkPlanned)[],
-  { repeat = false, ...facts }: ImportFacts,
-): readonly EventRecord[] => events.map((event) => toRecord(event, { ...facts, extensions: { repeat } }))
+export const importRecords = <C>(
+  events: readonly (ImportAccepted | ChunkPlannedWith<C>)[],
+  { repeat = false, encodeChunk = encodeValues, ...facts }: ImportFacts<C>,
+): readonly EventRecord[] =>
+  events.map((event) => {
+    const value = event.type === 'ChunkPlanned' ? chunkData(event, encodeChunk) : encodeJson(event.data)
+    return recordOf(event, { ...facts, extensions: { repeat } }, value)
+  })
+
+const encodeValues = (head: string, contacts: readonly unknown[]): Uint8Array =>
+  Buffer.from(`${head}${JSON.stringify(contacts)}}`)
+
+function chunkData<C>({ data }: ChunkPlannedWith<C>, encode: EncodeChunk<C>): Uint8Array {
+  const { contacts, ...others } = data
+  return encode(`${JSON.stringify(others).slice(0, -1)},"contacts":`, contacts)
+}
 
 /** The same fact once more, its value byte for byte: a planned chunk that waits, put behind those that need not. */
 export const repeatRecord = (

@@ -2,7 +2,7 @@ import { type Envelope, type EventSource, eventId, headerNames } from '#schemas/
 import { isTimestamp, type Timestamp } from '#schemas/primitives.ts'
 import { assertNever } from '../assert-never.ts'
 import { type Instant, timestampOf } from '../instant.ts'
-import type { DomainEvent, StoredRecord, Unreadable } from './record.ts'
+import type { DomainEvent, StoredRecord, Unreadable, WritableEvent } from './record.ts'
 import { unreadable } from './record.ts'
 import { isEventName, registry } from './registry.ts'
 
@@ -30,7 +30,7 @@ export type RecordFacts = {
 }
 
 /** The headers of the event's record, all of them text. */
-export function writeHeaders(event: DomainEvent, facts: RecordFacts): Record<string, string> {
+export function writeHeaders(event: WritableEvent, facts: RecordFacts): Record<string, string> {
   return {
     [headerNames.id]: idOf(event),
     [headerNames.source]: facts.source,
@@ -46,7 +46,7 @@ export function writeHeaders(event: DomainEvent, facts: RecordFacts): Record<str
 }
 
 /** The same fact has the same id, in every process and on every repeat. */
-function idOf({ type, data }: DomainEvent): string {
+function idOf({ type, data }: WritableEvent): string {
   switch (type) {
     case 'ImportAccepted':
       return eventId.accepted(data.job_id)
@@ -70,7 +70,7 @@ function idOf({ type, data }: DomainEvent): string {
 }
 
 /** What the dispatcher needs of a planned chunk, so that it need not parse contacts. */
-const ownExtensions = ({ type, data }: DomainEvent): Extensions =>
+const ownExtensions = ({ type, data }: WritableEvent): Extensions =>
   type === 'ChunkPlanned'
     ? { chunkIndex: data.chunk_index, chunkSize: data.size, correlationId: data.correlation_id }
     : {}

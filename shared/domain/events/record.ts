@@ -8,6 +8,15 @@ import type { ImportOutcome } from '#schemas/events/jobs.ts'
 /** Every fact there is. */
 export type DomainEvent = ImportAccepted | ChunkPlanned | DeliveryEvent | ImportOutcome
 
+/** A planned chunk whose contacts are at hand as `C`: as values, or as they stand in the request. */
+export type ChunkPlannedWith<C> = {
+  readonly type: ChunkPlanned['type']
+  readonly data: Readonly<Omit<ChunkPlanned['data'], 'contacts'>> & { readonly contacts: readonly C[] }
+}
+
+/** Every fact there is, whatever form its contacts have. */
+export type WritableEvent = Exclude<DomainEvent, ChunkPlanned> | ChunkPlannedWith<unknown>
+
 /** A fact as the log takes it: CloudEvents 1.0, Kafka protocol binding, binary content mode. */
 export type EventRecord = {
   readonly topic: TopicName

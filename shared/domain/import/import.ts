@@ -1,21 +1,22 @@
-import type { ChunkPlanned } from '#schemas/events/chunk-planned.ts'
+import type { Contact } from '#schemas/contact.ts'
 import type { ImportAccepted } from '#schemas/events/import-accepted.ts'
 import type { ImportAcceptedResponse } from '#schemas/http/import.ts'
 import type { Timestamp } from '#schemas/primitives.ts'
 import { assertNever } from '../assert-never.ts'
+import type { ChunkPlannedWith } from '../events/record.ts'
 import type { ImportPlan } from './plan.ts'
 
 /**
  * The stream of one import. Key: job_id; all its events are in `contact-import.imports`, appended as one batch:
  * `ImportAccepted`, then one `ChunkPlanned` per chunk.
  */
-export type ImportEvent = ImportAccepted | ChunkPlanned
+export type ImportEvent<C = Contact> = ImportAccepted | ChunkPlannedWith<C>
 
 export type Import = { readonly status: 'unknown' } | { readonly status: 'accepted'; readonly jobId: string }
 
 export const initialState: Import = { status: 'unknown' }
 
-export function evolve(state: Import, event: ImportEvent): Import {
+export function evolve(state: Import, event: ImportEvent<unknown>): Import {
   switch (event.type) {
     case 'ImportAccepted':
       // The same fact may be in the log twice; the first one made the import.
@@ -28,19 +29,19 @@ export function evolve(state: Import, event: ImportEvent): Import {
   }
 }
 
-export type AcceptImport = {
+export type AcceptImport<C = Contact> = {
   readonly type: 'AcceptImport'
   readonly jobId: string
   readonly clientId: string
   readonly correlationId: string
   readonly createdAt: Timestamp
-  readonly plan: ImportPlan
+  readonly plan: ImportPlan<C>
   readonly chunkSize: number
   readonly phoneMetadataVersion: string
 }
 
 /** The facts that accepting this import makes; none when it was accepted before. */
-export function decide(command: AcceptImport, state: Import): readonly ImportEvent[] {
+export function decide<C>(command: AcceptImport<C>, state: Import): readonly ImportEvent<C>[] {
   switch (state.status) {
     case 'accepted':
       return []
@@ -51,7 +52,7 @@ export function decide(command: AcceptImport, state: Import): readonly ImportEve
   }
 }
 
-const importAccepted = (command: AcceptImport): ImportAccepted => ({
+const importAccepted = (command: AcceptImport<unknown>): ImportAccepted => ({
   type: 'ImportAccepted',
   data: {
     job_id: command.jobId,
@@ -68,7 +69,7 @@ const importAccepted = (command: AcceptImport): ImportAccepted => ({
   },
 })
 
-const chunksPlanned = ({ jobId, correlationId, plan }: AcceptImport): ChunkPlanned[] =>
+const chunksPlanned = <C>({ jobId, correlationId, plan }: AcceptImport<C>): ChunkPlannedWith<C>[] =>
   plan.chunks.map((contacts, index) => ({
     type: 'ChunkPlanned',
     data: { job_id: jobId, correlation_id: correlationId, chunk_index: index, size: contacts.length, contacts },

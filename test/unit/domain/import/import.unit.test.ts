@@ -22,7 +22,8 @@ const correlationId = '7d1f8a52-2f8b-4a0e-8a53-5b6c7d8e9f00'
 const createdAt = '2026-01-31T09:30:00.000Z'
 
 function acceptImport(phones: readonly string[], chunkSize: number): AcceptImport {
-  const plan = planImport({ contacts: phones.map((phone) => ({ phone })), region: 'RU', chunkSize })
+  const contacts = phones.map((phone) => ({ phone }))
+  const plan = planImport(contacts, { region: 'RU', chunkSize })
   const rules = { chunkSize, phoneMetadataVersion: 'test' }
   return { type: 'AcceptImport', jobId, clientId: 'client-1', correlationId, createdAt, plan, ...rules }
 }

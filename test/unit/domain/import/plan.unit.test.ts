@@ -21,8 +21,7 @@ const contacts = fc.array(
   ),
   { maxLength: 60 },
 )
-const plannedAs = (list: readonly ContactInput[], chunkSize: number) =>
-  planImport({ contacts: list, region: 'RU', chunkSize })
+const plannedAs = (list: readonly ContactInput[], chunkSize: number) => planImport(list, { region: 'RU', chunkSize })
 
 describe('a plan', () => {
   test('holds every valid contact once, in request order, and counts the others', () => {
@@ -82,8 +81,8 @@ describe('a plan', () => {
 
   test('reads numbers without a country in the region given', () => {
     const list = [{ phone: '030 901820' }]
-    expect(planImport({ contacts: list, region: 'DE', chunkSize: 10 }).phones).toEqual(['+4930901820'])
-    expect(planImport({ contacts: list, region: 'RU', chunkSize: 10 }).phones).toEqual([null])
+    expect(planImport(list, { region: 'DE', chunkSize: 10 }).phones).toEqual(['+4930901820'])
+    expect(planImport(list, { region: 'RU', chunkSize: 10 }).phones).toEqual([null])
   })
 })
 

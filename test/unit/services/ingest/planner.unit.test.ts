@@ -24,6 +24,14 @@ const dryRunOf = (body: Uint8Array) => ({ body, correlationId, plan, message: 'm
 const exact = '{"phone":"+79991234567","additionalFields":{"b":1.50,"1":12345678901234567890}}'
 const large = Buffer.from(`[${exact},${JSON.stringify(sampleContacts({ count: 2_000, seed: 1 })).slice(1)}`)
 
+function legible(planned: Awaited<ReturnType<PlanWorkers['plan']>>) {
+  if (planned.is !== 'planned') throw new Error(`it is ${planned.is}`)
+  return {
+    ...planned,
+    records: planned.records.map((record) => ({ ...record, value: String(Buffer.from(record.value)) })),
+  }
+}
+
 const absent: PlanWorkers = {
   plan: async () => ({ is: 'overloaded' }),
   dryRun: async () => ({ is: 'overloaded' }),
@@ -34,10 +42,8 @@ describe('the planner', () => {
     const planner = createPlanner({ workers })
     expect(large.byteLength).toBeGreaterThan(64 * 1024)
     const planned = await planner.plan(requestOf(large))
-    expect(planned).toEqual(planRequest(requestOf(large)))
-    expect(planned.is === 'planned' && Buffer.from(planned.records[1]?.value ?? []).toString()).toContain(
-      '"additional_fields":{"b":1.50,"1":12345678901234567890}',
-    )
+    expect(legible(planned)).toEqual(legible(planRequest(requestOf(large))))
+    expect(legible(planned).records[1]?.value).toContain('"additional_fields":{"b":1.50,"1":12345678901234567890}')
     expect(await planner.dryRun(dryRunOf(large))).toEqual(planDryRun(dryRunOf(large)))
   })
 
