@@ -18,12 +18,19 @@ export type ServiceProcess = {
   stop(): Promise<number | null>
 }
 
-/** The options for Node that `npm run start:<service>` gives; a fixture has those of the service it is named after. */
-function nodeOptionsFor(file: string): readonly string[] {
+/** What `npm run start:<service>` gives to Node; a fixture gets that of the service it is named after. */
+function startOptionsFor(file: string) {
   const service = basename(file) === 'main.ts' ? basename(dirname(file)) : basename(file, '.ts')
-  return packageScript(`start:${service}`)
-    .split(' ')
-    .filter((word) => word.startsWith('--'))
+  const words = packageScript(`start:${service}`).split(' ')
+  return {
+    nodeOptions: words.filter((word) => word.startsWith('--')),
+    variables: Object.fromEntries(words.filter((word) => word.includes('=') && !word.startsWith('-')).map(pairOf)),
+  }
+}
+
+const pairOf = (assignment: string): readonly [string, string] => {
+  const [name = '', ...value] = assignment.split('=')
+  return [name, value.join('=')]
 }
 
 /**
@@ -35,8 +42,9 @@ export async function startServiceProcess(
 ): Promise<ServiceProcess> {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
-  const env = { ...process.env, ...environment, HTTP_PORT: String(port) }
-  const args = [...nodeOptionsFor(file), join(root, file)]
+  const { nodeOptions, variables } = startOptionsFor(file)
+  const env = { ...process.env, ...variables, ...environment, HTTP_PORT: String(port) }
+  const args = [...nodeOptions, join(root, file)]
   const child = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
   const { pid } = child
   if (pid === undefined) throw new Error(`${file} could not be started.`)
