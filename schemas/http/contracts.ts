@@ -65,16 +65,20 @@ const payload = <S extends TSchema, E extends Examples<Static<S>>>(schema: S, de
 const header = (description: string, example: string) => Type.String({ description, examples: [example] })
 
 const correlation = header('Of this request: echoed, or generated (UUID v4).', '7c1f4e2a-93b8-4d06-8a57-2b9d0e6f1c34')
-const answerHeaders = {
-  'X-Correlation-ID': correlation,
+/** Of every answer to a client that is known, errors included. */
+export const quotaHeaders = {
   'RateLimit-Policy': header(
-    'The client’s quota in requests (`q`) per window in seconds (`w`); absent when it is unlimited.',
+    'The client’s quota in requests (`q`) per window in seconds (`w`); absent when it is unlimited, and before the client is known.',
     '"client";q=10;w=1',
   ),
   RateLimit: header(
-    'What remains (`r`) and in how many seconds the window renews (`t`); absent when it is unlimited.',
+    'What remains (`r`) and in how many seconds the window renews (`t`); absent as its policy is.',
     '"client";r=9;t=1',
   ),
+}
+const answerHeaders = {
+  'X-Correlation-ID': correlation,
+  ...quotaHeaders,
   'Cache-Control': header('Never cached.', 'no-store'),
 }
 

@@ -1,7 +1,7 @@
 import swagger from '@fastify/swagger'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { type ErrorCode, errorCodes, errorTable } from '#schemas/errors.ts'
-import { type Contract, contractList, everywhere, type Payload } from '#schemas/http/contracts.ts'
+import { type Contract, contractList, everywhere, type Payload, quotaHeaders } from '#schemas/http/contracts.ts'
 import { Problem } from '#schemas/http/problem.ts'
 import { extractNamed, isObject, type JsonObject, jsonOf } from './named-schemas.ts'
 
@@ -33,7 +33,9 @@ export function problemExample(code: ErrorCode): Problem {
   }
 }
 
-function errorResponses(codes: readonly ErrorCode[], schemas: Map<string, JsonObject>): Record<string, JsonObject> {
+function errorResponses(contract: Contract, schemas: Map<string, JsonObject>): Record<string, JsonObject> {
+  const codes: readonly ErrorCode[] = [...contract.errors, ...everywhere]
+  const ofClients = (code: ErrorCode) => contract.permission !== null && contract.errors.includes(code)
   const byStatus = Map.groupBy(
     errorCodes.filter((code) => codes.includes(code)),
     (code) => errorTable[code].status,
@@ -43,7 +45,11 @@ function errorResponses(codes: readonly ErrorCode[], schemas: Map<string, JsonOb
       String(status),
       {
         description: sameStatus.map((code) => `\`${code}\`: ${errorTable[code].en.title}.`).join(' '),
-        headers: Object.assign({}, ...sameStatus.map((code) => errorHeaders[code] ?? {})),
+        headers: Object.assign(
+          {},
+          ...sameStatus.map((code) => errorHeaders[code] ?? {}),
+          sameStatus.some(ofClients) ? jsonOf(quotaHeaders) : {},
+        ),
         content: {
           'application/problem+json': {
             schema: extractNamed(Problem, reference, schemas),
@@ -88,7 +94,7 @@ function routeSchema(contract: Contract, schemas: Map<string, JsonObject>): Json
     ...(contract.headers && { headers: jsonOf(contract.headers) }),
     ...(contract.body && { body: { content: content(contract.body) } }),
     response: {
-      ...errorResponses([...contract.errors, ...everywhere], schemas),
+      ...errorResponses(contract, schemas),
       ...Object.fromEntries(answers),
       ...Object.fromEntries(
         Object.entries(contract.bodiless ?? {}).map(([status, description]) => [status, { type: 'null', description }]),
