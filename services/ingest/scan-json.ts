@@ -1,9 +1,6 @@
 import { limits } from '#schemas/limits.ts'
 
-/*
- * Walks JSON text (RFC 8259) in bytes that are valid UTF-8 without making values of it. Each function takes where
- * something begins and gives where it ends, or `unsure`: of what is wrong, passes a bound, or needs a closer look.
- */
+/** Where a walk gives up: what is here is wrong, passes a bound, or needs a closer look. */
 export const unsure = -1
 
 export const signs = {
@@ -31,105 +28,122 @@ const isShortEscape = oneOf('"\\bfnrt')
 const isHex = oneOf('0123456789abcdefABCDEF')
 const isDigit = oneOf('0123456789')
 
-/** 0, which no JSON text holds, beyond the end. */
-export const byteAt = (text: Uint8Array, at: number): number => (at < text.length ? (text[at] ?? 0) : 0)
+/**
+ * A walk over JSON text (RFC 8259) in bytes that are valid UTF-8, without making values of it. Its functions take where
+ * something begins and give where it ends, or `unsure`.
+ */
+export type Walk = {
+  readonly text: Buffer
+  /** How often something was passed that JSON.stringify writes in another way: space, `\\/`, `\\u0041`. */
+  freedoms: number
+  /** The names of the objects that are being walked, by level: where they begin, and bits that tell most apart. */
+  readonly nameStarts: Int32Array
+  readonly nameTraits: Int32Array
+}
 
-export function isAt(text: Uint8Array, start: number, bytes: Uint8Array): boolean {
-  for (let index = 0; index < bytes.length; index += 1) if (byteAt(text, start + index) !== bytes[index]) return false
+const mostNames = (limits.fieldsDepth + 1) * limits.fields
+
+export const newWalk = (text: Buffer): Walk => ({
+  text,
+  freedoms: 0,
+  nameStarts: new Int32Array(mostNames),
+  nameTraits: new Int32Array(mostNames),
+})
+
+/** 0, which no JSON text holds, beyond the end. */
+export const byteAt = ({ text }: Walk, at: number): number => (at < text.length ? (text[at] ?? 0) : 0)
+
+export function isAt(walk: Walk, start: number, bytes: Uint8Array): boolean {
+  for (let index = 0; index < bytes.length; index += 1) if (byteAt(walk, start + index) !== bytes[index]) return false
   return true
 }
 
-let freedoms = 0
-
-/** How often, in all, something was passed that JSON.stringify writes in another way: space, `\\/`, `\\u0041`. */
-export const freedomsPassed = (): number => freedoms
-
-export function endOfSpace(text: Uint8Array, start: number): number {
+export function endOfSpace(walk: Walk, start: number): number {
   let at = start
-  while (isSpace[byteAt(text, at)] === 1) at += 1
-  if (at > start) freedoms += 1
+  while (isSpace[byteAt(walk, at)] === 1) at += 1
+  if (at > start) walk.freedoms += 1
   return at
 }
 
 /** Most bytes of a body are in here, so the loop does as little as it can. */
-function endOfPlain(text: Uint8Array, start: number): number {
+function endOfPlain({ text }: Walk, start: number): number {
   const { length } = text
   let at = start
   while (at < length && isPlain[text[at] ?? 0] === 1) at += 1
   return at
 }
 
-export function endOfString(text: Uint8Array, start: number): number {
-  if (byteAt(text, start) !== quote) return unsure
-  let at = endOfPlain(text, start + 1)
-  while (byteAt(text, at) === backslash) {
-    const end = endOfEscape(text, at)
+export function endOfString(walk: Walk, start: number): number {
+  if (byteAt(walk, start) !== quote) return unsure
+  let at = endOfPlain(walk, start + 1)
+  while (byteAt(walk, at) === backslash) {
+    const end = endOfEscape(walk, at)
     if (end === unsure) return unsure
-    at = endOfPlain(text, end)
+    at = endOfPlain(walk, end)
   }
-  return byteAt(text, at) === quote ? at + 1 : unsure
+  return byteAt(walk, at) === quote ? at + 1 : unsure
 }
 
-function endOfEscape(text: Uint8Array, start: number): number {
-  const letter = byteAt(text, start + 1)
+function endOfEscape(walk: Walk, start: number): number {
+  const letter = byteAt(walk, start + 1)
   if (isShortEscape[letter] === 1) return start + 2
-  freedoms += 1
+  walk.freedoms += 1
   if (letter === slash) return start + 2
   if (letter !== letterU) return unsure
-  for (let at = start + 2; at < start + 6; at += 1) if (isHex[byteAt(text, at)] !== 1) return unsure
+  for (let at = start + 2; at < start + 6; at += 1) if (isHex[byteAt(walk, at)] !== 1) return unsure
   return start + 6
 }
 
 /** `-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?` */
-function endOfNumber(text: Uint8Array, start: number): number {
-  let at = byteAt(text, start) === minus ? start + 1 : start
-  at = byteAt(text, at) === zero ? at + 1 : endOfDigits(text, at)
-  if (at !== unsure && byteAt(text, at) === point) at = endOfDigits(text, at + 1)
-  if (at === unsure || (byteAt(text, at) | lowerCase) !== letterE) return at
-  const sign = byteAt(text, at + 1)
-  return endOfDigits(text, sign === plus || sign === minus ? at + 2 : at + 1)
+function endOfNumber(walk: Walk, start: number): number {
+  let at = byteAt(walk, start) === minus ? start + 1 : start
+  at = byteAt(walk, at) === zero ? at + 1 : endOfDigits(walk, at)
+  if (at !== unsure && byteAt(walk, at) === point) at = endOfDigits(walk, at + 1)
+  if (at === unsure || (byteAt(walk, at) | lowerCase) !== letterE) return at
+  const sign = byteAt(walk, at + 1)
+  return endOfDigits(walk, sign === plus || sign === minus ? at + 2 : at + 1)
 }
 
-function endOfDigits(text: Uint8Array, start: number): number {
+function endOfDigits(walk: Walk, start: number): number {
   let at = start
-  while (isDigit[byteAt(text, at)] === 1) at += 1
+  while (isDigit[byteAt(walk, at)] === 1) at += 1
   return at === start ? unsure : at
 }
 
-const endOfWord = (text: Uint8Array, start: number, word: Uint8Array): number =>
-  isAt(text, start, word) ? start + word.length : unsure
+const endOfWord = (walk: Walk, start: number, word: Uint8Array): number =>
+  isAt(walk, start, word) ? start + word.length : unsure
 
 /** `level` is that of the array or object that the value may be. */
-function endOfValue(text: Uint8Array, start: number, level: number): number {
-  switch (byteAt(text, start)) {
+function endOfValue(walk: Walk, start: number, level: number): number {
+  switch (byteAt(walk, start)) {
     case quote:
-      return endOfString(text, start)
+      return endOfString(walk, start)
     case openBrace:
-      return endOfObject(text, start, level)
+      return endOfObject(walk, start, level)
     case openBracket:
-      return endOfArray(text, start, level)
+      return endOfArray(walk, start, level)
     case letterT:
-      return endOfWord(text, start, words.true)
+      return endOfWord(walk, start, words.true)
     case letterF:
-      return endOfWord(text, start, words.false)
+      return endOfWord(walk, start, words.false)
     case letterN:
-      return endOfWord(text, start, words.null)
+      return endOfWord(walk, start, words.null)
     default:
-      return endOfNumber(text, start)
+      return endOfNumber(walk, start)
   }
 }
 
-function endOfArray(text: Uint8Array, start: number, level: number): number {
+function endOfArray(walk: Walk, start: number, level: number): number {
   if (level > limits.fieldsDepth) return unsure
-  let at = endOfSpace(text, start + 1)
-  if (byteAt(text, at) === closeBracket) return at + 1
+  let at = endOfSpace(walk, start + 1)
+  if (byteAt(walk, at) === closeBracket) return at + 1
   for (;;) {
-    at = endOfValue(text, at, level + 1)
+    at = endOfValue(walk, at, level + 1)
     if (at === unsure) return unsure
-    at = endOfSpace(text, at)
-    if (byteAt(text, at) === closeBracket) return at + 1
-    if (byteAt(text, at) !== comma) return unsure
-    at = endOfSpace(text, at + 1)
+    at = endOfSpace(walk, at)
+    if (byteAt(walk, at) === closeBracket) return at + 1
+    if (byteAt(walk, at) !== comma) return unsure
+    at = endOfSpace(walk, at + 1)
   }
 }
 
@@ -137,71 +151,64 @@ function endOfArray(text: Uint8Array, start: number, level: number): number {
  * An object of at most `limits.fields` members whose names are short, written without escapes, different from each
  * other and not `__proto__`. `level` is 1 for the outermost, at most `limits.fieldsDepth`.
  */
-export function endOfObject(text: Uint8Array, start: number, level: number): number {
-  if (byteAt(text, start) !== openBrace || level > limits.fieldsDepth) return unsure
-  let at = endOfSpace(text, start + 1)
-  if (byteAt(text, at) === closeBrace) return at + 1
+export function endOfObject(walk: Walk, start: number, level: number): number {
+  if (byteAt(walk, start) !== openBrace || level > limits.fieldsDepth) return unsure
+  let at = endOfSpace(walk, start + 1)
+  if (byteAt(walk, at) === closeBrace) return at + 1
   for (let member = 0; member < limits.fields; member += 1) {
-    at = endOfName(text, at, level, member)
+    at = endOfName(walk, at, level * limits.fields + member)
     if (at === unsure) return unsure
-    at = endOfSpace(text, at)
-    if (byteAt(text, at) !== colon) return unsure
-    at = endOfValue(text, endOfSpace(text, at + 1), level + 1)
+    at = endOfSpace(walk, at)
+    if (byteAt(walk, at) !== colon) return unsure
+    at = endOfValue(walk, endOfSpace(walk, at + 1), level + 1)
     if (at === unsure) return unsure
-    at = endOfSpace(text, at)
-    if (byteAt(text, at) === closeBrace) return at + 1
-    if (byteAt(text, at) !== comma) return unsure
-    at = endOfSpace(text, at + 1)
+    at = endOfSpace(walk, at)
+    if (byteAt(walk, at) === closeBrace) return at + 1
+    if (byteAt(walk, at) !== comma) return unsure
+    at = endOfSpace(walk, at + 1)
   }
   return unsure
 }
 
-/** Of the names of the objects that are being walked, by level: where they begin, and a few bits that tell most apart. */
-const nameStarts = new Int32Array((limits.fieldsDepth + 1) * limits.fields)
-const nameTraits = new Int32Array(nameStarts.length)
+/** `place` is where this name is noted, behind those of its object that came before. */
+function endOfName(walk: Walk, start: number, place: number): number {
+  if (byteAt(walk, start) !== quote) return unsure
+  const end = endOfPlain(walk, start + 1)
+  const length = end - start - 1
+  if (byteAt(walk, end) !== quote || length === 0 || length > limits.fieldNameLength) return unsure
+  const { nameStarts, nameTraits } = walk
+  const traits = traitsOf(walk, start, end)
+  for (let other = place - (place % limits.fields); other < place; other += 1) {
+    if (nameTraits[other] === traits && isRepeated(walk, nameStarts[other] ?? 0, start)) return unsure
+  }
+  nameStarts[place] = start
+  nameTraits[place] = traits
+  return isAt(walk, start, proto) ? unsure : end + 1
+}
+
 const proto = Buffer.from('"__proto__"')
 
-function endOfName(text: Uint8Array, start: number, level: number, member: number): number {
-  if (byteAt(text, start) !== quote) return unsure
-  const end = endOfPlain(text, start + 1)
-  const length = end - start - 1
-  if (byteAt(text, end) !== quote || length === 0 || length > limits.fieldNameLength) return unsure
-  const middle = start + ((end - start) >> 1)
-  const traits = (byteAt(text, start + 1) << 24) ^ (byteAt(text, middle) << 16) ^ (byteAt(text, end - 1) << 8) ^ length
-  const first = level * limits.fields
-  for (let other = first; other < first + member; other += 1) {
-    if (nameTraits[other] === traits && isSame(text, nameStarts[other] ?? 0, start, length)) return unsure
-  }
-  nameStarts[first + member] = start
-  nameTraits[first + member] = traits
-  return isAt(text, start, proto) ? unsure : end + 1
+/** The length and three characters. */
+function traitsOf(walk: Walk, start: number, end: number): number {
+  const middle = byteAt(walk, start + ((end - start) >> 1))
+  return (byteAt(walk, start + 1) << 24) ^ (middle << 16) ^ (byteAt(walk, end - 1) << 8) ^ (end - start)
 }
 
-function isSame(text: Uint8Array, one: number, other: number, length: number): boolean {
-  for (let index = 1; index <= length; index += 1) {
-    if (byteAt(text, one + index) !== byteAt(text, other + index)) return false
+/** Whether the same name, up to its closing quote, begins at both places. */
+function isRepeated(walk: Walk, one: number, other: number): boolean {
+  let at = 1
+  while (byteAt(walk, one + at) === byteAt(walk, other + at)) {
+    if (byteAt(walk, one + at) === quote) return true
+    at += 1
   }
-  return true
+  return false
 }
 
-/**
- * Copies the JSON text between two places as JSON.stringify would write it, but for numbers, which keep their digits.
- * Returns where the copy ends; it is never longer than the text.
- */
-export function copyRewritten(text: Buffer, start: number, end: number, target: Buffer, to: number): number {
-  let written = to
-  let at = start
-  while (at < end) {
-    const byte = byteAt(text, at)
-    if (byte === quote) {
-      const stringEnd = endOfString(text, at)
-      const string: unknown = JSON.parse(text.toString('utf8', at, stringEnd))
-      written += target.write(JSON.stringify(string), written)
-      at = stringEnd
-    } else {
-      if (isSpace[byte] !== 1) target[written++] = byte
-      at += 1
-    }
-  }
-  return written
-}
+const stringOrSpace = /"(?:[^"\\]|\\.)*"|[ \t\n\r]+/g
+
+/** A valid JSON text as JSON.stringify would write it, but for numbers, which keep their digits. Never longer. */
+export const rewritten = (text: string): string =>
+  text.replace(stringOrSpace, (token) => {
+    if (!token.startsWith('"')) return ''
+    return token.includes('\\') ? JSON.stringify(JSON.parse(token)) : token
+  })

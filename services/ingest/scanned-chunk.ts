@@ -1,10 +1,7 @@
 import type { EncodeChunk } from '#shared/domain/events/codec.ts'
 import type { ScannedContact } from './scan-contacts.ts'
-import { copyRewritten } from './scan-json.ts'
+import { rewritten } from './scan-json.ts'
 
-const fieldsName = Buffer.from(',"additional_fields":')
-const noTags = Buffer.from('[]')
-const noFields = Buffer.from('{}')
 /** What stands in a contact beside its tags and fields, and the comma before it. */
 const mostAround = ',{"phone":"+123456789012345","tags":[],"additional_fields":{}}'.length
 
@@ -14,21 +11,26 @@ export const encodeScanned =
   (head, contacts) => {
     const most = contacts.reduce((sum, contact) => sum + mostAround + lengthOf(contact), head.length + '[]}'.length)
     const target = Buffer.allocUnsafeSlow(most)
-    let at = target.write(`${head}[`, 'latin1')
-    for (const [index, contact] of contacts.entries()) {
-      const { phone, tagsStart, tagsEnd, fieldsStart, fieldsEnd, freely } = contact
-      const copy = freely ? copyRewritten : copyAll
-      at += target.write(`${index === 0 ? '' : ','}{"phone":"${phone}","tags":`, at, 'latin1')
-      at = tagsEnd === 0 ? at + noTags.copy(target, at) : copy(body, tagsStart, tagsEnd, target, at)
-      at += fieldsName.copy(target, at)
-      at = fieldsEnd === 0 ? at + noFields.copy(target, at) : copy(body, fieldsStart, fieldsEnd, target, at)
-      at += target.write('}', at, 'latin1')
+    let at = 0
+    const put = (ascii: string): void => {
+      at += target.write(ascii, at, 'latin1')
     }
-    at += target.write(']}', at, 'latin1')
+    const putMember = (start: number, end: number, freely: boolean): void => {
+      at += freely ? target.write(rewritten(body.toString('utf8', start, end)), at) : body.copy(target, at, start, end)
+    }
+    put(head)
+    for (const [index, { phone, tagsStart, tagsEnd, fieldsStart, fieldsEnd, freely }] of contacts.entries()) {
+      put(`${index === 0 ? '[' : ','}{"phone":"${phone}","tags":`)
+      if (tagsEnd === 0) put('[]')
+      else putMember(tagsStart, tagsEnd, freely)
+      put(',"additional_fields":')
+      if (fieldsEnd === 0) put('{}')
+      else putMember(fieldsStart, fieldsEnd, freely)
+      put('}')
+    }
+    put(']}')
     return target.subarray(0, at)
   }
-
-const copyAll: typeof copyRewritten = (text, start, end, target, to) => to + text.copy(target, to, start, end)
 
 const lengthOf = ({ tagsStart, tagsEnd, fieldsStart, fieldsEnd }: ScannedContact): number =>
   tagsEnd - tagsStart + fieldsEnd - fieldsStart
