@@ -17,7 +17,7 @@ export async function readTopic(kafka: Kafka, topic: string): Promise<readonly R
   const consumer = kafka.consumer({ groupId, maxWaitTimeInMs: 200 })
   await Promise.all([admin.connect(), consumer.connect()])
   try {
-    const ends = await admin.fetchTopicOffsets(topic)
+    const ends = await eventually(() => admin.fetchTopicOffsets(topic)) // fails while a broker starts to lead
     const expected = ends.reduce((sum, { high, low }) => sum + Number(high) - Number(low), 0)
     const records: ReadRecord[] = []
     await consumer.subscribe({ topic, fromBeginning: true })

