@@ -1,7 +1,7 @@
 import { once } from 'node:events'
-import { connect, createServer, type Socket } from 'node:net'
+import net, { connect, createServer, type Socket } from 'node:net'
 
-/** Stands between a Kafka client and one broker, and loses acknowledgements of appends when told to. */
+/** Stands between a Kafka client and one broker, and disturbs what it is told to. */
 export type BrokerProxy = {
   readonly port: number
   /**
@@ -11,16 +11,29 @@ export type BrokerProxy = {
   lose(what: 'none' | 'cut' | 'silent'): void
   /** How many acknowledgements were lost: that many times the broker had answered an append. */
   lost(): number
+  /**
+   * As by a move of the group coordinator that ends too late for one try to join: the next heartbeat learns that the
+   * coordinator is another, the next request to join that it is loading its groups. The broker hears of neither.
+   */
+  moveCoordinator(): void
+  /** Whether both were answered so. */
+  coordinatorMoved(): boolean
   stop(): Promise<void>
 }
 
+/** Kafka's protocol: api keys and error codes. */
 const produce = 0
+const joinGroup = 11
+const heartbeat = 12
+const coordinatorLoadInProgress = 14
+const notCoordinator = 16
 
 export async function startBrokerProxy(broker: string): Promise<BrokerProxy> {
   const [host = '', port = ''] = broker.split(':')
   const sockets = new Set<Socket>()
   let losing: 'none' | 'cut' | 'silent' = 'none'
   let lost = 0
+  const refusals = new Map<number, number>()
 
   const server = createServer((client) => {
     const upstream = connect({ host, port: Number(port) })
@@ -37,6 +50,12 @@ export async function startBrokerProxy(broker: string): Promise<BrokerProxy> {
       })
     }
     onFrames(client, (frame) => {
+      const refusal = refusals.get(frame.readInt16BE(4))
+      if (refusal !== undefined) {
+        refusals.delete(frame.readInt16BE(4))
+        client.write(refusalOf(frame, refusal))
+        return
+      }
       if (frame.readInt16BE(4) === produce) appends.add(frame.readInt32BE(8))
       upstream.write(frame)
     })
@@ -59,6 +78,10 @@ export async function startBrokerProxy(broker: string): Promise<BrokerProxy> {
       losing = what
     },
     lost: () => lost,
+    moveCoordinator() {
+      refusals.set(heartbeat, notCoordinator).set(joinGroup, coordinatorLoadInProgress)
+    },
+    coordinatorMoved: () => refusals.size === 0,
     async stop() {
       const closed = once(server, 'close')
       server.close()
@@ -79,4 +102,26 @@ function onFrames(socket: Socket, take: (frame: Buffer) => void): void {
       held = held.subarray(end)
     }
   })
+}
+
+/** Correlation id, throttle time and error code; then as many empty fields as JoinGroup has, which Heartbeat ignores. */
+function refusalOf(request: Buffer, errorCode: number): Buffer {
+  const frame = Buffer.alloc(32)
+  frame.writeInt32BE(frame.length - 4, 0)
+  frame.writeInt32BE(request.readInt32BE(8), 4)
+  frame.writeInt16BE(errorCode, 12)
+  return frame
+}
+
+/**
+ * Lets this process meet the proxy wherever it would meet one of the brokers, whose own addresses the brokers
+ * advertise. Returns how to end that, for connections to come.
+ */
+export function connectThroughProxy(brokers: readonly string[], proxyPort: number): () => void {
+  const direct = net.connect
+  const brokerPorts = brokers.map((broker) => Number(broker.split(':').at(-1)))
+  Reflect.set(net, 'connect', (options: net.TcpNetConnectOpts, onConnect?: () => void) =>
+    direct({ ...options, port: brokerPorts.includes(options.port) ? proxyPort : options.port }, onConnect),
+  )
+  return () => void Reflect.set(net, 'connect', direct)
 }

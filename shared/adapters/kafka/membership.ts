@@ -22,7 +22,8 @@ export type MembershipHandlers = {
 
 export type MembershipOptions = {
   readonly kafka: Kafka
-  readonly groupId: string
+  /** Asked for every consumer that joins. */
+  readonly groupId: () => string
   readonly topics: readonly string[]
   readonly handlers: MembershipHandlers
   /** How long a fetch waits for records, and the longest time until a resumed partition is looked at. */
@@ -73,7 +74,7 @@ export function createMembership(options: MembershipOptions): Membership {
 
   function consume() {
     const consumer = kafka.consumer({
-      groupId,
+      groupId: groupId(),
       sessionTimeout: sessionTimeoutMs,
       rebalanceTimeout: rebalanceTimeoutMs,
       heartbeatInterval: heartbeatMs,
@@ -94,6 +95,7 @@ export function createMembership(options: MembershipOptions): Membership {
     })
     const ended = Promise.withResolvers<void>()
     let alive = true
+    /** Requests to join since the last generation began. */
     let joins = 0
     let sessionRequestSent = performance.now()
 
@@ -101,6 +103,11 @@ export function createMembership(options: MembershipOptions): Membership {
       if (sessionRequests.has(apiName)) sessionRequestSent = performance.now() - duration
     })
     consumer.on(consumer.events.CRASH, () => ended.resolve())
+    // When joining fails for good (say, the coordinator is loading), kafkajs 2.2.4 goes on in the generation it had, which
+    // the group may still count: it would fetch and send heartbeats for ever, and never be a member again.
+    consumer.on(consumer.events.FETCH_START, () => {
+      if (joins > 0) ended.resolve()
+    })
     consumer.on(consumer.events.HEARTBEAT, () => {
       if (alive) lastHeartbeat = sessionRequestSent
     })

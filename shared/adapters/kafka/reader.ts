@@ -15,7 +15,10 @@ import { within } from './within.ts'
 
 export type ReaderOptions = {
   readonly kafka: Kafka
-  /** A random suffix is added: every reader is a group of its own, or it would share the partitions with another. */
+  /**
+   * A random suffix is added: every reader is a group of its own, or it would share the partitions with another. After a
+   * loss it joins a new one: a group waits for a member that could not leave until its session is over.
+   */
   readonly groupId: string
   readonly topics: readonly TopicName[]
   readonly topicPrefix?: string
@@ -42,24 +45,29 @@ const maxFetchBytes = 128 * 1024
  */
 export function createReader(options: ReaderOptions): Reader {
   const { kafka, topics, topicPrefix, idleTimeoutMs = 15_000 } = options
-  const groupId = `${options.groupId}.${randomUUID()}`
   const names = createTopicNames(topicPrefix)
   const admin = createAdminLink(kafka)
   const rangeOf = createOffsetRange({ admin, names })
   const oneAtATime = createQueueByKey()
   const cursors = new Map<string, Cursor>()
+  let groupId = ''
   let consumer: Consumer | null = null
   let stopping: Promise<void> | null = null
 
   const membership = createMembership({
     kafka,
-    groupId,
+    groupId: nextGroupId,
     topics: topics.map(names.inCluster),
     maxWaitMs,
     concurrency: 4,
     maxFetchBytes,
     handlers: { joined, left, batch, passed },
   })
+
+  function nextGroupId(): string {
+    groupId = `${options.groupId}.${randomUUID()}`
+    return groupId
+  }
 
   function joined(current: Consumer, _memberKept: boolean, partitions: readonly ClusterPartition[]) {
     consumer = current
@@ -134,7 +142,7 @@ export function createReader(options: ReaderOptions): Reader {
   async function leave() {
     for (const cursor of cursors.values()) cursor.fail(new Error('The reader was stopped.'))
     await membership.stop()
-    // An empty group without positions would go by itself in time.
+    // An empty group without positions goes by itself in time, as those of former consumers do.
     await within(
       2_000,
       admin.ask((client) => client.deleteGroups([groupId])),

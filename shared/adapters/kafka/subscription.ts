@@ -48,7 +48,7 @@ export function createSubscription(options: SubscriptionOptions): Subscription {
 
   const membership = createMembership({
     kafka,
-    groupId,
+    groupId: () => groupId,
     topics: topics.map(names.inCluster),
     maxWaitMs,
     concurrency,
