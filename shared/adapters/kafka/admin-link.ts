@@ -34,8 +34,10 @@ export function createAdminLink(kafka: Kafka): AdminLink {
     try {
       return await question(await used)
     } catch (error) {
-      if (current === used) current = null
-      used.then(disconnect, () => {})
+      if (current === used) {
+        current = null
+        used.then(disconnect, () => {})
+      }
       throw new DependencyLost('event_log', error)
     }
   }
