@@ -1,6 +1,6 @@
 import { Kafka, type LogEntry, logLevel, type SASLOptions } from 'kafkajs'
+import { registerCodecs } from './codecs.ts'
 import { patchRequestQueueTimer } from './request-queue-timer.ts'
-import { registerZstdCodec } from './zstd-codec.ts'
 
 export type KafkaLogLevel = 'warn' | 'info'
 /** What kafkajs has to say. Details hold addresses, group and member ids and stacks; never keys, headers or values. */
@@ -37,10 +37,10 @@ const timeouts = { connectionTimeout: 3_000, authenticationTimeout: 3_000, reque
  */
 const retry = { initialRetryTime: 100, multiplier: 2, factor: 0.2, maxRetryTime: 1_000, retries: 3 }
 
-/** A kafkajs client without connections yet, with the zstd codec and the timer patch in place. */
+/** A kafkajs client without connections yet, with the codecs and the timer patch in place. */
 export function createKafka({ brokers, clientId, log = () => {}, security }: KafkaOptions): Kafka {
   patchRequestQueueTimer()
-  registerZstdCodec()
+  registerCodecs()
   return new Kafka({
     ...timeouts,
     ...toKafkaJs(security),
