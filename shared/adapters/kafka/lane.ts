@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Kafka } from 'kafkajs'
 import type { Topic, TopicName } from '#schemas/events/catalogue.ts'
 import type { AppendOutcome, EventAppender, NewRecord, RawRecord } from '#shared/ports/event-log.ts'
@@ -17,6 +18,11 @@ export type LaneOptions = {
   readonly maxQueuedAgeMs?: number
   /** How long one send may take before its callers are told `ambiguous`. Default 10 s. */
   readonly sendTimeoutMs?: number
+  /**
+   * The least time from the beginning of one send to that of the next, so that a broker that answers fast does not make
+   * for many small sends. The first append after a rest waits for nothing. Default 0.
+   */
+  readonly sendEveryMs?: number
   /** Told once per send: how much left together and what came of it. */
   readonly onSend?: (send: { records: number; bytes: number; callers: number; outcome: string }) => void
 }
@@ -38,7 +44,7 @@ export type Lane = Pick<EventAppender, 'partitionFor'> & {
  */
 export function createLane(options: LaneOptions): Lane {
   const { kafka, topic, topicPrefix, sendTimeoutMs = 10_000, onSend = () => {} } = options
-  const { maxQueuedBytes = 64 * 1024 * 1024, maxQueuedAgeMs = 2_000 } = options
+  const { maxQueuedBytes = 64 * 1024 * 1024, maxQueuedAgeMs = 2_000, sendEveryMs = 0 } = options
   const partitionFor = createPartitionFor(topic.partitions)
   const queue = createLaneQueue({
     maxQueuedBytes,
@@ -55,14 +61,18 @@ export function createLane(options: LaneOptions): Lane {
     }),
   )
   let sending: Promise<void> | null = null
+  let lastSend = Number.NEGATIVE_INFINITY
   let stopping: Promise<void> | null = null
 
   async function sendAll() {
     while (!queue.isEmpty()) {
+      const early = lastSend + sendEveryMs - performance.now()
+      if (early > 0 && stopping === null) await delay(early)
       const producer = await connection.producer()
       if (producer === null) return
       const group = queue.take()
       if (group.length === 0) continue
+      lastSend = performance.now()
       const records = group.flatMap((caller) => caller.records)
       const outcome = await producer.send(records)
       if (outcome.is === 'ambiguous' || outcome.is === 'not_sent') connection.replace()

@@ -73,6 +73,19 @@ describe('a lane', () => {
     }
   })
 
+  it('sends at once after a rest, and what follows soon after together', async () => {
+    const sends: number[] = []
+    const lane = await startLane({ sendEveryMs: 2_000, onSend: ({ callers }) => sends.push(callers) })
+    expect(await lane.append(recordsOf('first', 1))).toEqual({ is: 'appended' })
+    const outcomes = []
+    for (let n = 0; n < 20; n += 1) {
+      outcomes.push(lane.append(recordsOf(`next-${n}`, 1)))
+      await new Promise(setImmediate) // an event loop turn in which a lane without a pause sends
+    }
+    expect(new Set((await Promise.all(outcomes)).map(({ is }) => is))).toEqual(new Set(['appended']))
+    expect(sends).toEqual([1, 20])
+  })
+
   it('keeps a large import in one batch', async () => {
     const lane = await startLane()
     expect(await lane.append(recordsOf('large', 100, Buffer.alloc(80_000, 'x')))).toEqual({ is: 'appended' })
