@@ -3,11 +3,14 @@ import { RateLimiterMemory, RateLimiterMongo, RateLimiterRes } from 'rate-limite
 import type { Quota, RateLimiter } from '#shared/ports/rate-limiter.ts'
 import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
 import { mapped } from './database-lost.ts'
+import { createGroupCommit } from './group-commit.ts'
 
 export const rateLimitsCollection = 'rate_limits'
 
 /** A request waits no longer than this for the shared count. */
 const deadlineMs = 1_000
+/** Few enough that giving each its place is nothing. */
+const maxGroup = 100
 /** After a failure, for how long the shared count is not asked again, so that not every request waits for it. */
 const silenceMs = 1_000
 
@@ -55,11 +58,11 @@ class OneCallLimiter extends RateLimiterMongo {
 }
 
 /**
- * Limits clients in MongoDB: one call per request, none for a client that this process knows to be exhausted. A window
- * begins with its first request. The count is not waited for on a majority: losing a second of it harms nobody.
+ * Limits clients in MongoDB: one call per request or less, none for a client that this process knows to be exhausted. A
+ * window begins with its first request. The count is not waited for on a majority: losing a second of it harms nobody.
  */
 export function createMongoRateLimiter({ db, onStandIn, windowSeconds = 1 }: Options): RateLimiter {
-  const count = restingWhenLost(createCount(db), onStandIn)
+  const count = inGroups(restingWhenLost(createCount(db), onStandIn))
   const limiters = new Map<number, OneCallLimiter>()
 
   function limiterFor(perSecond: number): OneCallLimiter {
@@ -114,6 +117,24 @@ function createCount(db: Db): Count {
     )
     if (counted === null) throw new Error('An upsert of a rate limit returned no document.')
     return counted
+  }
+}
+
+/** Requests of one client that come while its count is under way are counted together, and get a place in it each. */
+function inGroups(count: Count): Count {
+  type Request = { readonly points: number; readonly windowMs: number }
+  const clients = new Map<string, (request: Request) => Promise<Window>>()
+
+  const counting = (key: string) => async (group: readonly Request[]) => {
+    const counted = await count(key, sumOf(group), Math.max(...group.map(({ windowMs }) => windowMs)))
+    return group.map((_, place) => ({ ...counted, points: counted.points - sumOf(group.slice(place + 1)) }))
+  }
+  const sumOf = (group: readonly Request[]) => group.reduce((sum, { points }) => sum + points, 0)
+
+  return (key, points, windowMs) => {
+    const commit = clients.get(key) ?? createGroupCommit({ write: counting(key), maxGroup })
+    clients.set(key, commit)
+    return commit({ points, windowMs })
   }
 }
 

@@ -81,6 +81,18 @@ describe('the shared rate limit', () => {
     expect(calls).toBe(4)
   })
 
+  test('counts requests that come meanwhile in one call, and each has its own place', async () => {
+    const one = limiter()
+    calls = 0
+    const client = randomUUID()
+    const quotas = await Promise.all(Array.from({ length: 50 }, () => one.consume(client, 40)))
+    expect(calls).toBe(2)
+    expect(quotas.map(({ remaining }) => remaining)).toEqual(
+      Array.from({ length: 50 }, (_, place) => Math.max(0, 39 - place)),
+    )
+    expect(quotas.map(({ allowed }) => allowed)).toEqual(Array.from({ length: 50 }, (_, place) => place < 40))
+  })
+
   test('begins again when a window has ended, with one call as before', async () => {
     const one = limiter(1)
     const client = randomUUID()
