@@ -62,4 +62,21 @@ describe('the planner', () => {
     expect(await planner.plan(requestOf(large))).toEqual({ is: 'overloaded' })
     expect(await planner.dryRun(dryRunOf(large))).toEqual({ is: 'overloaded' })
   })
+  it('plans a body of middle size at once only if a scan of few contacts is enough, for all else may take long', async () => {
+    const planner = createPlanner({ workers: absent })
+    const ordinary = Buffer.from(JSON.stringify(sampleContacts({ count: 150, seed: 1 })))
+    const escaped = Buffer.from(ordinary.toString().replace('"phone"', '"\\u0070hone"'))
+    const many = Buffer.from(JSON.stringify(Array(251).fill({ phone: '+9999999999999999999' })))
+    for (const { byteLength } of [ordinary, escaped, many]) {
+      expect(byteLength).toBeGreaterThan(8 * 1024)
+      expect(byteLength).toBeLessThan(64 * 1024)
+    }
+    expect((await planner.plan(requestOf(ordinary))).is).toBe('planned')
+    expect(await planner.plan(requestOf(escaped))).toEqual({ is: 'overloaded' })
+    expect(await planner.plan(requestOf(many))).toEqual({ is: 'overloaded' })
+    expect(await planner.dryRun(dryRunOf(ordinary))).toEqual({ is: 'overloaded' })
+    expect(legible(await createPlanner({ workers }).plan(requestOf(escaped)))).toEqual(
+      legible(planRequest(requestOf(ordinary))),
+    )
+  })
 })
