@@ -26,7 +26,7 @@ const onTopics = (prefix: string, allowed: Topics): readonly Right[] =>
     return operations === undefined ? [] : [{ resource: 'topic', name: prefix + name, pattern: 'literal', operations }]
   })
 
-/** A service's groups begin with its name; those it makes for looking back it removes again. */
+/** A service's groups begin with its name; those it makes for looking back it removes, or they expire. */
 const onGroups = (begin: string): Right => ({
   resource: 'group',
   name: begin,

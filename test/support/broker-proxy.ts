@@ -18,6 +18,8 @@ export type BrokerProxy = {
   moveCoordinator(): void
   /** Whether both were answered so. */
   coordinatorMoved(): boolean
+  /** Bytes that came from the broker so far. */
+  received(): number
   stop(): Promise<void>
 }
 
@@ -33,6 +35,7 @@ export async function startBrokerProxy(broker: string): Promise<BrokerProxy> {
   const sockets = new Set<Socket>()
   let losing: 'none' | 'cut' | 'silent' = 'none'
   let lost = 0
+  let received = 0
   const refusals = new Map<number, number>()
 
   const server = createServer((client) => {
@@ -60,6 +63,7 @@ export async function startBrokerProxy(broker: string): Promise<BrokerProxy> {
       upstream.write(frame)
     })
     onFrames(upstream, (frame) => {
+      received += frame.length
       if (!appends.delete(frame.readInt32BE(4)) || losing === 'none') return void client.write(frame)
       lost += 1
       if (losing === 'silent') return
@@ -82,6 +86,7 @@ export async function startBrokerProxy(broker: string): Promise<BrokerProxy> {
       refusals.set(heartbeat, notCoordinator).set(joinGroup, coordinatorLoadInProgress)
     },
     coordinatorMoved: () => refusals.size === 0,
+    received: () => received,
     async stop() {
       const closed = once(server, 'close')
       server.close()

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs'
 import { createCoPartitioningAssigner } from './assigner.ts'
 import { createBackoff } from './backoff.ts'
+import { createJoinWatch } from './join-watch.ts'
 import { within } from './within.ts'
 
 export type ClusterPartition = { readonly topic: string; readonly partition: number }
@@ -85,7 +86,7 @@ export function createMembership(options: MembershipOptions): Membership {
         createCoPartitioningAssigner({
           owned: () => [...new Set(owned.map(({ partition }) => partition))],
           joining() {
-            joins += 1
+            joins.joining()
             if (alive) leave()
           },
         }),
@@ -95,19 +96,17 @@ export function createMembership(options: MembershipOptions): Membership {
     })
     const ended = Promise.withResolvers<void>()
     let alive = true
-    /** Requests to join since the last generation began. */
-    let joins = 0
+    const joins = createJoinWatch()
     let sessionRequestSent = performance.now()
 
     consumer.on(consumer.events.REQUEST, ({ payload: { apiName, duration } }) => {
       if (sessionRequests.has(apiName)) sessionRequestSent = performance.now() - duration
     })
     consumer.on(consumer.events.CRASH, () => ended.resolve())
-    // When joining fails for good (say, the coordinator is loading), kafkajs 2.2.4 goes on in the generation it had, which
-    // the group may still count: it would fetch and send heartbeats for ever, and never be a member again.
-    consumer.on(consumer.events.FETCH_START, () => {
-      if (joins > 0) ended.resolve()
+    consumer.on(consumer.events.FETCH_START, ({ payload: { nodeId } }) => {
+      if (joins.fetchBegan(nodeId)) ended.resolve()
     })
+    consumer.on(consumer.events.FETCH, ({ payload: { nodeId } }) => joins.fetchEnded(nodeId))
     consumer.on(consumer.events.HEARTBEAT, () => {
       if (alive) lastHeartbeat = sessionRequestSent
     })
@@ -117,9 +116,8 @@ export function createMembership(options: MembershipOptions): Membership {
         partitions.map((partition) => ({ topic, partition })),
       )
       // A second request to join may mean that a generation went by without this member, with other owners.
-      const kept = memberId === lastMemberId && joins === 1
+      const kept = joins.joined() === 1 && memberId === lastMemberId
       lastMemberId = memberId
-      joins = 0
       lastHeartbeat = sessionRequestSent
       member = true
       backoff.reset()
@@ -151,14 +149,14 @@ export function createMembership(options: MembershipOptions): Membership {
       await running
       await consumer.disconnect()
     }
-    return { ended: ended.promise, end }
+    return { ended: ended.promise, end, isStuck: joins.isOverdue }
   }
 
-  /** Resolves when the group must have given this member up. */
-  async function sessionMissed(watching: AbortSignal): Promise<void> {
+  /** Resolves when the group must have given this member up, or should long have taken it. */
+  async function sessionMissed(isStuck: () => boolean, watching: AbortSignal): Promise<void> {
     while (!watching.aborted) {
       await delay(heartbeatMs / 2, undefined, { signal: watching }).catch(() => {})
-      if (member && sessionIsOver()) return
+      if ((member && sessionIsOver()) || isStuck()) return
     }
   }
 
@@ -168,7 +166,7 @@ export function createMembership(options: MembershipOptions): Membership {
     while (!stopped.signal.aborted) {
       const life = new AbortController()
       const consumer = consume()
-      await Promise.race([consumer.ended, sessionMissed(life.signal), aborted(stopped.signal)])
+      await Promise.race([consumer.ended, sessionMissed(consumer.isStuck, life.signal), aborted(stopped.signal)])
       life.abort()
       leave()
       owned = []

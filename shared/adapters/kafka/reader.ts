@@ -113,7 +113,8 @@ export function createReader(options: ReaderOptions): Reader {
       ...range,
       idleTimeoutMs,
       pause: () => pause(place),
-      resume: () => resume(place),
+      // With its offset: a generation that began while it was full knows nothing of it.
+      resume: () => seek(place),
     })
     cursors.set(keyOf(place), cursor)
     seek(place)

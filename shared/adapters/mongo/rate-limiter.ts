@@ -9,8 +9,8 @@ export const rateLimitsCollection = 'rate_limits'
 
 /** A request waits no longer than this for the shared count. */
 const deadlineMs = 1_000
-/** Few enough that giving each its place is nothing. */
-const maxGroup = 100
+/** All that wait: a request waits for the count under way and its own, and for no other. */
+const maxGroup = 10_000
 /** After a failure, for how long the shared count is not asked again, so that not every request waits for it. */
 const silenceMs = 1_000
 
@@ -62,7 +62,7 @@ class OneCallLimiter extends RateLimiterMongo {
  * window begins with its first request. The count is not waited for on a majority: losing a second of it harms nobody.
  */
 export function createMongoRateLimiter({ db, onStandIn, windowSeconds = 1 }: Options): RateLimiter {
-  const count = inGroups(restingWhenLost(createCount(db), onStandIn))
+  const count = restingWhenLost(inGroups(createCount(db)), onStandIn)
   const limiters = new Map<number, OneCallLimiter>()
 
   function limiterFor(perSecond: number): OneCallLimiter {
@@ -126,15 +126,19 @@ function inGroups(count: Count): Count {
   const clients = new Map<string, (request: Request) => Promise<Window>>()
 
   const counting = (key: string) => async (group: readonly Request[]) => {
-    const counted = await count(key, sumOf(group), Math.max(...group.map(({ windowMs }) => windowMs)))
-    return group.map((_, place) => ({ ...counted, points: counted.points - sumOf(group.slice(place + 1)) }))
+    const all = group.reduce((sum, { points }) => sum + points, 0)
+    const counted = await count(key, all, Math.max(...group.map(({ windowMs }) => windowMs)))
+    let place = counted.points - all
+    return group.map(({ points }) => {
+      place += points
+      return { ...counted, points: place }
+    })
   }
-  const sumOf = (group: readonly Request[]) => group.reduce((sum, { points }) => sum + points, 0)
 
   return (key, points, windowMs) => {
     const commit = clients.get(key) ?? createGroupCommit({ write: counting(key), maxGroup })
     clients.set(key, commit)
-    return commit({ points, windowMs })
+    return mapped(() => commit({ points, windowMs }), deadlineMs)
   }
 }
 

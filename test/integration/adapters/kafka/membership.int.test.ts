@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import type { TopicName } from '#schemas/events/catalogue.ts'
 import { createReader } from '#shared/adapters/kafka/reader.ts'
@@ -24,12 +25,17 @@ afterEach(async () => {
   await own.remove()
 })
 
-async function append(key: string): Promise<number> {
+/** Each value in a batch of its own. Returns the partition. */
+async function append(key: string, values: readonly (string | Buffer)[] = ['{}']): Promise<number> {
   const producer = own.kafka().producer()
   await producer.connect()
-  const [appended] = await producer.send({ topic: own.nameOf(imports), messages: [{ key, value: '{}' }] })
+  let partition = -1
+  for (const value of values) {
+    const [appended] = await producer.send({ topic: own.nameOf(imports), messages: [{ key, value }] })
+    partition = appended?.partition ?? -1
+  }
   await producer.disconnect()
-  return appended?.partition ?? -1
+  return partition
 }
 
 describe('when the coordinator of its group moves and joining fails once', () => {
@@ -54,6 +60,26 @@ describe('when the coordinator of its group moves and joining fails once', () =>
     await append('afterwards')
     await eventually(() => expect(keys).toEqual(['afterwards']))
     await subscription.stop()
+  })
+
+  it('a reader goes on where it was, though what it holds already is all that it holds at a time', async () => {
+    const mebibyte = 1024 * 1024
+    const { topicPrefix } = own
+    const values = Array.from({ length: 32 }, () => randomBytes(mebibyte / 2))
+    const partition = await append('k', values)
+    const reader = createReader({ kafka: own.kafka(), groupId: `${topicPrefix}reader`, topics: [imports], topicPrefix })
+    await reader.start()
+    const before = proxy.received()
+    const records = reader.read(imports, partition, 0)[Symbol.asyncIterator]()
+    expect((await records.next()).value).toMatchObject({ offset: 0 })
+    await eventually(() => expect(proxy.received() - before).toBeGreaterThan(8.5 * mebibyte))
+    const [group] = await groups()
+    proxy.moveCoordinator()
+    await eventually(async () => expect((await groups()).some((groupId) => groupId !== group)).toBe(true))
+    const rest = await Array.fromAsync({ [Symbol.asyncIterator]: () => records })
+    expect(rest.map(({ offset }) => offset)).toEqual(values.slice(1).map((_, index) => index + 1))
+    expect(proxy.received() - before).toBeLessThan(20 * mebibyte) // read from the beginning again, it would be 24
+    await reader.stop()
   })
 
   it('a reader joins again and reads, in a group that has no former member to wait for', async () => {
