@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import { connect } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type TopicName, topics } from '#schemas/events/catalogue.ts'
 import { createLane, type Lane } from '#shared/adapters/kafka/lane.ts'
@@ -10,6 +8,7 @@ import type { AppendOutcome, LogRecord, NewRecord } from '#shared/ports/event-lo
 import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
 import { startOwnKafka } from '../../../support/backing-services.ts'
 import { eventually } from '../../../support/eventually.ts'
+import { type FollowedConnections, followConnections } from '../../../support/followed-connections.ts'
 import { createOwnTopics, type OwnTopics } from '../../../support/own-topics.ts'
 
 const imports: TopicName = 'contact-import.imports'
@@ -22,29 +21,11 @@ const recordsOf = (key: string, count = 3): NewRecord[] =>
     value: Buffer.from('{}'),
   }))
 
-/** ApiVersions 0 of Kafka's protocol: length, key 18, version 0, correlation id 1, no client id. */
-const apiVersionsRequest = Buffer.from('0000000a0012000000000001ffff', 'hex')
-
-/**
- * Resolves its call when this process knows that the broker is dead: a dying process closes its sockets in the order
- * it opened them, and the one that is watched here was opened last.
- */
-async function connectionsCut(brokers: readonly string[]): Promise<() => Promise<void>> {
-  const [host = '', port = ''] = brokers[0]?.split(':') ?? []
-  const socket = connect(Number(port), host).on('error', () => {})
-  socket.write(apiVersionsRequest)
-  await once(socket, 'data') // so the broker has it open
-  const closed = once(socket, 'close')
-  return async () => {
-    await closed
-    await new Promise(setImmediate) // the others were closed in the same turn at the latest
-  }
-}
-
 describe('an outage of the broker', () => {
   let kafka: Awaited<ReturnType<typeof startOwnKafka>>
   let own: OwnTopics
   let lane: Lane
+  let connections: FollowedConnections
 
   beforeAll(async () => {
     kafka = await startOwnKafka()
@@ -52,11 +33,13 @@ describe('an outage of the broker', () => {
   afterAll(() => kafka.stop())
 
   beforeEach(async () => {
+    connections = followConnections()
     own = await createOwnTopics(kafka.brokers)
     lane = createLane({ kafka: own.kafka(), topic: topics.imports, topicPrefix: own.topicPrefix })
     await lane.start()
   })
   afterEach(async () => {
+    connections.end()
     // So that a failed test does not fail the others.
     if (!(await answers())) await kafka.restart()
     await lane.stop()
@@ -163,9 +146,8 @@ describe('an outage of the broker', () => {
 
   it('a broker that went away while nothing was sent: the next append is surely not sent', async () => {
     expect(await lane.append(recordsOf('before'))).toEqual({ is: 'appended' })
-    const cut = await connectionsCut(kafka.brokers)
     kafka.kill()
-    await cut()
+    await connections.closed()
     expect(await lane.append(recordsOf('first'))).toEqual({ is: 'overloaded' })
     const urgent = lane.append(recordsOf('urgent'), { urgent: true })
     await kafka.restart()

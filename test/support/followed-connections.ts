@@ -1,0 +1,25 @@
+import net, { type Socket, type TcpNetConnectOpts } from 'node:net'
+
+/** The connections that kafkajs opens in this process while they are followed. */
+export type FollowedConnections = {
+  /** Resolves when those that are open now are closed, and this process knows it. */
+  closed(): Promise<void>
+  /** Follows no new ones. */
+  end(): void
+}
+
+export function followConnections(): FollowedConnections {
+  const { connect } = net
+  const open = new Set<Socket>()
+  Reflect.set(net, 'connect', (options: TcpNetConnectOpts, onConnect?: () => void) => {
+    const socket = connect(options, onConnect)
+    open.add(socket)
+    return socket.once('close', () => open.delete(socket))
+  })
+  return {
+    async closed() {
+      await Promise.all([...open].map((socket) => new Promise((resolve) => socket.once('close', resolve))))
+    },
+    end: () => void Reflect.set(net, 'connect', connect),
+  }
+}
