@@ -48,7 +48,7 @@ test('a stopped process of MongoDB costs a call some seconds at most, and the cl
   expect(Math.max(...took)).toBeLessThan(10_000)
   const probed = performance.now()
   expect(await mongo.probe(500)).toBe(false)
-  expect(performance.now() - probed).toBeLessThan(2_500)
+  expect(performance.now() - probed).toBeLessThan(10_000)
   server.resume()
   await eventually(async () => expect(await keys.find('client', 'key', now)).not.toBeNull())
   expect(await mongo.probe(2_000)).toBe(true)
