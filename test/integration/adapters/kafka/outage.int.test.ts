@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type TopicName, topics } from '#schemas/events/catalogue.ts'
 import { createLane, type Lane } from '#shared/adapters/kafka/lane.ts'
@@ -20,6 +21,19 @@ const recordsOf = (key: string, count = 3): NewRecord[] =>
     headers: { ce_id: `${key}/${n}` },
     value: Buffer.from('{}'),
   }))
+
+/** Resolves when nobody listens there any more. */
+async function refused(brokers: readonly string[]): Promise<void> {
+  const [host = '', port = ''] = brokers[0]?.split(':') ?? []
+  await eventually(async () => {
+    const socket = connect(Number(port), host)
+    const accepted = await new Promise((resolve) => {
+      socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+    })
+    socket.destroy()
+    expect(accepted).toBe(false)
+  })
+}
 
 describe('an outage of the broker', () => {
   let kafka: Awaited<ReturnType<typeof startOwnKafka>>
@@ -148,6 +162,7 @@ describe('an outage of the broker', () => {
     expect(await lane.append(recordsOf('before'))).toEqual({ is: 'appended' })
     kafka.kill()
     await connections.closed()
+    await refused(kafka.brokers) // a dying process may take connections while it has closed others
     expect(await lane.append(recordsOf('first'))).toEqual({ is: 'overloaded' })
     const urgent = lane.append(recordsOf('urgent'), { urgent: true })
     await kafka.restart()
