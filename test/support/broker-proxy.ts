@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import net, { connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import { wrapConnect } from './wrapped-connect.ts'
 
 /** Stands between a Kafka client and one broker, and disturbs what it is told to. */
 export type BrokerProxy = {
@@ -123,10 +124,9 @@ function refusalOf(request: Buffer, errorCode: number): Buffer {
  * advertise. Returns how to end that, for connections to come.
  */
 export function connectThroughProxy(brokers: readonly string[], proxyPort: number): () => void {
-  const direct = net.connect
   const brokerPorts = brokers.map((broker) => Number(broker.split(':').at(-1)))
-  Reflect.set(net, 'connect', (options: net.TcpNetConnectOpts, onConnect?: () => void) =>
-    direct({ ...options, port: brokerPorts.includes(options.port) ? proxyPort : options.port }, onConnect),
+  return wrapConnect(
+    (connect) => (options, onConnect) =>
+      connect({ ...options, port: brokerPorts.includes(options.port) ? proxyPort : options.port }, onConnect),
   )
-  return () => void Reflect.set(net, 'connect', direct)
 }

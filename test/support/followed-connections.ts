@@ -1,4 +1,5 @@
-import net, { type Socket, type TcpNetConnectOpts } from 'node:net'
+import type { Socket } from 'node:net'
+import { wrapConnect } from './wrapped-connect.ts'
 
 /** The connections that kafkajs opens in this process while they are followed. */
 export type FollowedConnections = {
@@ -9,9 +10,8 @@ export type FollowedConnections = {
 }
 
 export function followConnections(): FollowedConnections {
-  const { connect } = net
   const open = new Set<Socket>()
-  Reflect.set(net, 'connect', (options: TcpNetConnectOpts, onConnect?: () => void) => {
+  const end = wrapConnect((connect) => (options, onConnect) => {
     const socket = connect(options, onConnect)
     open.add(socket)
     return socket.once('close', () => open.delete(socket))
@@ -20,6 +20,6 @@ export function followConnections(): FollowedConnections {
     async closed() {
       await Promise.all([...open].map((socket) => new Promise((resolve) => socket.once('close', resolve))))
     },
-    end: () => void Reflect.set(net, 'connect', connect),
+    end,
   }
 }
