@@ -1,5 +1,6 @@
 import { Kafka, type LogEntry, logLevel, type SASLOptions } from 'kafkajs'
 import { registerCodecs } from './codecs.ts'
+import { patchRecordEncoder } from './record-encoder.ts'
 import { patchRequestQueueTimer } from './request-queue-timer.ts'
 
 export type KafkaLogLevel = 'warn' | 'info'
@@ -40,6 +41,7 @@ const retry = { initialRetryTime: 100, multiplier: 2, factor: 0.2, maxRetryTime:
 /** A kafkajs client without connections yet, with the codecs and the timer patch in place. */
 export function createKafka({ brokers, clientId, log = () => {}, security }: KafkaOptions): Kafka {
   patchRequestQueueTimer()
+  patchRecordEncoder()
   registerCodecs()
   return new Kafka({
     ...timeouts,
