@@ -1,6 +1,7 @@
 import { errors, Pool } from 'undici'
 import type { AiSystem, AttemptResult, ChunkDelivery } from '#shared/ports/ai-system.ts'
 import type { Clock } from '#shared/ports/clock.ts'
+import { AttemptTimedOut, oneCall } from './one-call.ts'
 import { AddressRefused, publicLookup, refusesHost } from './public-addresses.ts'
 import { createWebhookSigner } from './webhook-signature.ts'
 
@@ -18,8 +19,6 @@ export type AiSystemOptions = {
   /** One attempt from its first byte to the end of the answer. */
   readonly totalTimeoutMs?: number
 }
-
-const answerLimit = 64 * 1024
 
 /**
  * The AI system over HTTP/1.1 with connections kept alive. Redirects are not followed. As soon as the status is known
@@ -48,58 +47,22 @@ export function createAiSystem(options: AiSystemOptions): AiSystem & { close(): 
     ...sign(idempotencyKey, clock.now(), body),
   })
 
-  async function attempt(chunk: ChunkDelivery, signal: AbortSignal, answered: (head: Head) => void): Promise<void> {
-    const { statusCode, headers, body } = await pool.request({
-      method: 'POST',
-      path,
-      headers: headersOf(chunk),
-      body: chunk.body,
-      signal,
-    })
-    answered({ status: statusCode, retryAfter: first(headers['retry-after']) })
-    await body.dump({ limit: answerLimit, signal })
-  }
-
   return {
     async deliver(chunk) {
       const began = performance.now()
       if (refused) return unanswered('address_refused', began)
-      const watchdog = new AbortController()
-      let head: Head | undefined
-      let timer: NodeJS.Timeout | undefined
-      const tooLate = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => {
-          const timeout = new AttemptTimedOut()
-          reject(timeout) // not left to undici: a call still waiting for its connection ignores the signal
-          watchdog.abort(timeout)
-        }, totalTimeoutMs)
-      })
       try {
-        await Promise.race([
-          attempt(chunk, watchdog.signal, (known) => {
-            head = known
-          }),
-          tooLate,
-        ])
+        const request = { method: 'POST', path, headers: headersOf(chunk), body: chunk.body } as const
+        const head = await oneCall(pool, request, totalTimeoutMs)
+        if (head.status > 599) return unanswered('answer_unreadable', began) // RFC 9110 §15 knows no such status
+        return { is: 'answered', ...head, durationMs: elapsed(began) }
       } catch (error) {
-        if (!head) return unanswered(reasonOf(error), began)
-      } finally {
-        clearTimeout(timer)
+        return unanswered(reasonOf(error), began)
       }
-      if (!head || head.status > 599) return unanswered('answer_unreadable', began) // RFC 9110 §15 knows no such status
-      return { is: 'answered', ...head, durationMs: elapsed(began) }
     },
     close: () => pool.destroy(),
   }
 }
-
-type Head = { readonly status: number; readonly retryAfter: string | null }
-
-class AttemptTimedOut extends Error {
-  override readonly name = 'AttemptTimedOut'
-}
-
-const first = (value: string | string[] | undefined): string | null => [value].flat()[0] ?? null
 
 const elapsed = (began: number): number => Math.round(performance.now() - began)
 
