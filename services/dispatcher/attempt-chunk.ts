@@ -1,4 +1,4 @@
-import { v5 as uuidOfName } from 'uuid'
+import { parse as bytesOf, v5 as uuidOfName } from 'uuid'
 import { eventSources } from '#schemas/events/envelope.ts'
 import type { AttemptResult } from '#shared/domain/delivery/attempt.ts'
 import { decideOutcome, evolve } from '#shared/domain/delivery/chunk-delivery.ts'
@@ -11,7 +11,7 @@ import { type Chunk, keyOf } from './chunk.ts'
 import type { DispatchMetrics } from './metrics.ts'
 
 /** Names chunk keys among all UUIDs of version 5; must never change, or the AI system would see new keys. */
-const chunkNamespace = '5f2d9c3e-8d0a-4c57-9f0b-0b6a54a1c0de'
+const chunkNamespace = bytesOf('5f2d9c3e-8d0a-4c57-9f0b-0b6a54a1c0de')
 
 export type AttemptDeps = AppendDeps & {
   readonly aiSystem: AiSystem

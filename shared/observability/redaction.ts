@@ -57,4 +57,5 @@ function describedError(error: Error, depth: number): Record<string, unknown> {
   }
 }
 
-const withoutPhones = (text: string): string => text.replace(/\+\d[\d\s()-]{5,}\d/g, '[phone]')
+const withoutPhones = (text: string): string =>
+  !text.includes('+') ? text : text.replace(/\+\d[\d\s()-]{5,}\d/g, '[phone]')
