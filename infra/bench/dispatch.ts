@@ -37,6 +37,9 @@ const received = async (sink: string): Promise<number> => {
   return typeof counts === 'object' && counts !== null && 'chunks' in counts ? Number(counts.chunks) : 0
 }
 
+/** Asked seldom at first and often towards the end: every question takes time from what is measured. */
+const untilAskedAgain = (left: number, perMs: number): number => Math.min(500, Math.max(5, left / perMs / 3))
+
 /** From the first chunk that counts to the last, as the sink sees it. */
 async function timed(sink: string, child: Child): Promise<Timed> {
   let before = 0
@@ -45,9 +48,11 @@ async function timed(sink: string, child: Child): Promise<Timed> {
     before = await received(sink)
   }
   const [startedAt, cpuBefore] = [performance.now(), child.cpuSeconds()]
-  let [peakMiB, lastMiB, cpuSeconds] = [0, 0, 0]
-  for (let arrived = before; arrived < all; arrived = await received(sink)) {
-    await delay(20)
+  let [peakMiB, lastMiB, cpuSeconds, arrived] = [0, 0, 0, before]
+  while (arrived < all) {
+    const perMs = Math.max(1, arrived - before) / (performance.now() - startedAt)
+    await delay(arrived === before ? 100 : untilAskedAgain(all - arrived, perMs))
+    arrived = await received(sink)
     try {
       lastMiB = child.residentMiB()
       cpuSeconds = child.cpuSeconds() - cpuBefore
