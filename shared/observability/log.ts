@@ -1,5 +1,6 @@
 import { type Logger, pino } from 'pino'
 import type { Log, LogFields } from '#shared/runtime/log.ts'
+import { linesTogether } from './lines-together.ts'
 import { redacted } from './redaction.ts'
 
 export type { Log, LogFields } from '#shared/runtime/log.ts'
@@ -24,7 +25,7 @@ export function createLog({ level, service, destination }: LogOptions): Log {
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: (described: unknown) => described }, // redacted already; pino's own would flatten the causes
   }
-  return wrap(destination ? pino(options, destination) : pino(options))
+  return wrap(pino(options, destination ?? linesTogether()))
 }
 
 function wrap(logger: Logger): Log {
