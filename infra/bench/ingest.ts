@@ -45,19 +45,26 @@ const cpuMsPerRequest = ({ load, used }: Stage) => (used.cpuSeconds * 1_000) / l
 const perSecond = ({ load }: Stage) => load.latencies.length / load.seconds
 const rounded = (value: number, digits = 1) => Number(value.toFixed(digits))
 
-type Servers = { readonly ingest: MeasuredProcess; readonly bare: MeasuredProcess; readonly apiKey: string }
+type Servers = {
+  readonly ingest: MeasuredProcess
+  readonly bare: MeasuredProcess
+  readonly writes: MeasuredProcess
+  readonly apiKey: string
+}
 
-async function measure({ ingest, bare, apiKey }: Servers, size: number, contacts: number) {
+async function measure({ ingest, bare, writes, apiKey }: Servers, size: number, contacts: number) {
   const connections = connectionsFor(size)
   const count = Math.max(distinctBodies, Math.round(contacts / size))
   const load = createLoad({ url: ingest.url, apiKey }, connections)
   const bareLoad = createLoad({ url: bare.url, apiKey }, connections)
+  const writesLoad = createLoad({ url: writes.url, apiKey }, connections)
   const flatOut = (server: MeasuredProcess, through: Load, shots: readonly Shot[]) =>
     stage(server, () => through.flatOut(oneByOne(shots)))
   try {
     // Until the code is compiled.
     await flatOut(ingest, load, shotsOf(size, Math.ceil(count / 3)))
     await flatOut(bare, bareLoad, shotsOf(size, count))
+    await flatOut(writes, writesLoad, shotsOf(size, Math.ceil(count / 3)))
 
     const shots = shotsOf(size, count)
     const floor = await flatOut(bare, bareLoad, Array.from({ length: bareTimes }, () => shots).flat())
@@ -65,6 +72,9 @@ async function measure({ ingest, bare, apiKey }: Servers, size: number, contacts
     const replay = await flatOut(ingest, load, shots)
     const rate = perSecond(first) / 2
     const half = await stage(ingest, () => load.atRate(rate, oneByOne(shotsOf(size, count))))
+    const written = await flatOut(writes, writesLoad, shotsOf(size, count))
+    // At the same rate as ingest: a p99 of less load would be another matter.
+    const writtenHalf = await stage(writes, () => writesLoad.atRate(rate, oneByOne(shotsOf(size, count))))
     return {
       contacts_per_request: size,
       requests: count,
@@ -82,10 +92,14 @@ async function measure({ ingest, bare, apiKey }: Servers, size: number, contacts
       replay_cpu_ms_per_request: rounded(cpuMsPerRequest(replay), 3),
       replays_cheaper_times: rounded(cpuMsPerRequest(first) / cpuMsPerRequest(replay)),
       times_bare_cpu: rounded(cpuMsPerRequest(first) / cpuMsPerRequest(floor)),
+      bare_writes_requests_per_second: rounded(perSecond(written)),
+      bare_writes_cpu_ms_per_request: rounded(cpuMsPerRequest(written), 3),
+      bare_writes_p99_ms_at_that_rate: rounded(quantile(writtenHalf.load.latencies, 0.99)),
+      times_bare_writes_cpu: rounded(cpuMsPerRequest(first) / cpuMsPerRequest(written), 2),
       rss_mib: Math.round(half.used.rssMiB),
     }
   } finally {
-    await Promise.all([load.close(), bareLoad.close()])
+    await Promise.all([load.close(), bareLoad.close(), writesLoad.close()])
   }
 }
 
@@ -114,8 +128,9 @@ try {
     profiles: given.profiles,
   })
   const bare = await started({ file: 'infra/bench/bare-server.ts', environment: {}, readyPath: '/healthz' })
+  const writes = await started({ file: 'infra/bench/bare-writes.ts', environment, readyPath: '/healthz' })
   const results: Awaited<ReturnType<typeof measure>>[] = []
-  for (const size of sizes) results.push(await measure({ ingest, bare, apiKey }, size, contacts))
+  for (const size of sizes) results.push(await measure({ ingest, bare, writes, apiKey }, size, contacts))
   const names = Object.keys(results[0] ?? {})
   console.table(Object.fromEntries(names.map((name) => [name, results.map((result) => Reflect.get(result, name))])))
   console.log(JSON.stringify({ results, cores: availableParallelism(), node: process.version }))
