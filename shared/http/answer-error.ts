@@ -18,32 +18,43 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
   return reply.code(status).headers(headers).send(JSON.stringify(body))
 }
 
+/** A request whose headers are here, and its reply. */
+export type Exchange = { readonly request: FastifyRequest; readonly reply: FastifyReply }
+
 /**
- * Answers what Node's parser refused, or what came too slowly, on the bare connection and closes it: no request exists
- * for it. Stays silent when a response is on its way already or nobody listens.
+ * Answers what Node's parser refused, or what came too slowly, on the bare connection and closes it. When the headers
+ * of the request were read already, the answer has all that its reply has by then: its correlation id, its language,
+ * what is left of its client's rate. Stays silent when a response is on its way already or nobody listens.
  */
-export function answerClientError(error: ConnectionError, socket: Socket, log: Log): void {
+export function answerClientError(error: ConnectionError, socket: Socket, log: Log, begun?: Exchange): void {
   if (error.code === 'ECONNRESET' || !socket.writable || responseBegun(socket)) {
     socket.destroy()
     return
   }
   const cause = lineTooLong(error) ? new ServiceError('uri_too_long', { cause: error }) : error
-  const correlationId = randomUUID()
-  const { status, headers, body } = problemFor(cause, { language: 'en', correlationId })
+  const request = begun?.request
+  const correlationId = request?.id ?? randomUUID()
+  const language = negotiateLanguage(request?.headers['accept-language'], request?.locale ?? 'en')
+  const { status, headers, body } = problemFor(cause, { language, correlationId })
   const text = JSON.stringify(body)
   const head = {
-    ...headers,
     'x-correlation-id': correlationId,
-    'content-length': Buffer.byteLength(text),
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
+    ...begun?.reply.getHeaders(),
+    ...headers,
+    'content-length': Buffer.byteLength(text),
     connection: 'close',
     date: new Date().toUTCString(),
   }
   const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}`)
   socket.write([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', text].join('\r\n'))
   socket.destroySoon()
-  log.info({ correlation_id: correlationId, status, error: body.error, code: error.code }, 'request not understood')
+  const known = request && { method: request.method, route: request.routeOptions.url ?? null, ...request.facts }
+  log.info(
+    { correlation_id: correlationId, ...known, status, error: body.error, code: error.code },
+    'request cut short',
+  )
 }
 
 /** As Node's own handler does it; there is no public way to ask. */

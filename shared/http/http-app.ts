@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Socket } from 'node:net'
 import helmet from '@fastify/helmet'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Language } from '#schemas/errors.ts'
@@ -7,7 +8,7 @@ import { ServiceError } from '#shared/errors/service-error.ts'
 import type { Part } from '#shared/runtime/lifecycle.ts'
 import type { Log } from '#shared/runtime/log.ts'
 import { allowedMethods } from './allowed-methods.ts'
-import { answerClientError, answerError } from './answer-error.ts'
+import { answerClientError, answerError, type Exchange } from './answer-error.ts'
 import { addDraining } from './draining.ts'
 import { addOverloadGuard, type OverloadLimits } from './overload.ts'
 import { isUuid } from './request-headers.ts'
@@ -51,6 +52,7 @@ const isHealth = ({ routeOptions }: FastifyRequest): boolean => healthUrls.has(r
  */
 export async function createHttpApp(options: HttpAppOptions): Promise<FastifyInstance> {
   const { log, headersTimeoutMs = 10_000, requestTimeoutMs = 60_000, trustedProxies = [] } = options
+  const underWay = new WeakMap<Socket, Exchange>()
   const app = fastify({
     logger: false,
     bodyLimit: options.bodyLimit ?? mebibyte,
@@ -75,7 +77,7 @@ export async function createHttpApp(options: HttpAppOptions): Promise<FastifyIns
       answerError(error, request, reply)
       logExchange(log, request, reply) // no hook runs for these
     },
-    clientErrorHandler: (error, socket) => answerClientError(error, socket, log),
+    clientErrorHandler: (error, socket) => answerClientError(error, socket, log, underWay.get(socket)),
   })
   app.server.maxHeadersCount = 0 // their size is bounded; beyond a count Node would drop the rest without a word
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response)) // never a bare 417
@@ -93,6 +95,7 @@ export async function createHttpApp(options: HttpAppOptions): Promise<FastifyIns
   })
   await app.register(helmet)
   app.addHook('onRequest', async (request, reply) => {
+    underWay.set(request.socket, { request, reply })
     prepare(request, reply)
     // Here and not in the handler, because Fastify would first complain about the body's type.
     if (request.is404 || request.url.length > longestUrl) throw refusalOf(request, methodsOf)
@@ -100,7 +103,10 @@ export async function createHttpApp(options: HttpAppOptions): Promise<FastifyIns
   })
   addDraining(app, { exempt: isHealth })
   await addOverloadGuard(app, { exempt: isHealth, limits: options.overload })
-  app.addHook('onResponse', async (request, reply) => logExchange(log, request, reply))
+  app.addHook('onResponse', async (request, reply) => {
+    underWay.delete(request.socket)
+    logExchange(log, request, reply)
+  })
   return app
 }
 

@@ -32,15 +32,17 @@ export type MemoryApp = {
 type Options = Partial<HttpAppOptions> & {
   /** Sees the app before any route is registered. */
   readonly onApp?: (app: FastifyInstance) => void
+  /** Of the client; 0, which is the default, is unlimited. */
+  readonly ratePerSecond?: number
 }
 
 /** Every route of the interface in one app, on stores in memory: what `npm start` serves, without its surroundings. */
-export async function createMemoryApp({ onApp, ...options }: Options = {}): Promise<MemoryApp> {
+export async function createMemoryApp({ onApp, ratePerSecond = 0, ...options }: Options = {}): Promise<MemoryApp> {
   const app = await createHttpApp({ log: createLog({ level: 'silent', service: 'test' }), ...options })
   onApp?.(app)
   const apiKey = 'cik_test_key'
   const apiClients = createMemoryApiClients()
-  const unset = { ratePerSecond: 0, allow: [], signingSecrets: [], region: null, locale: null, chunkSize: null }
+  const unset = { ratePerSecond, allow: [], signingSecrets: [], region: null, locale: null, chunkSize: null }
   apiClients.put(apiKey, { clientId: 'cl_test', name: 'Test', permissions, ...unset })
   const rateLimiter = { consume: async () => ({ allowed: true, remaining: 1, resetMs: 1_000 }) }
   const guard = createGuard({ apiClients, rateLimiter, defaultRate: 0 })

@@ -5,6 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { errorTable } from '#schemas/errors.ts'
 import { Problem } from '#schemas/http/problem.ts'
 import { isErrorCode } from '#shared/errors/service-error.ts'
+import { createLog } from '#shared/observability/log.ts'
+import { eventually } from '../../support/eventually.ts'
 import { createMemoryApp, type MemoryApp } from '../../support/memory-app.ts'
 import { exchangeRaw, type RawAnswer } from '../../support/raw-http.ts'
 import { faultsOf } from '../../support/schema-validator.ts'
@@ -88,6 +90,48 @@ describe('a connection that does harm', () => {
     const answers = await exchangeRaw(port, bytes(), trickle)
     expect(answers.map((answer) => answer.status)).toEqual([status])
     expectRefusal(answers[0])
+  })
+
+  test('a body that drips is refused with all that is known of its request, and is one request in the log', async () => {
+    const lines: string[] = []
+    const log = createLog({ level: 'info', service: 'test', destination: { write: (line) => lines.push(line) } })
+    const own = await createMemoryApp({ log, headersTimeoutMs: 500, requestTimeoutMs: 500, ratePerSecond: 10 })
+    try {
+      const at = Number(new URL(await own.app.listen({ host: '127.0.0.1', port: 0 })).port)
+      const correlationId = randomUUID()
+      const begun = post([`X-Correlation-ID: ${correlationId}`, 'Accept-Language: ru', 'Content-Length: 99999'], '[')
+      const [answer, ...more] = await exchangeRaw(at, begun, { trickle: ' ' })
+      expect(more).toEqual([])
+      expect(answer).toMatchObject({
+        status: 408,
+        headers: {
+          'x-correlation-id': correlationId,
+          'content-language': 'ru',
+          'ratelimit-policy': '"client";q=10;w=1',
+          ratelimit: '"client";r=1;t=1',
+          'cache-control': 'no-store',
+          'strict-transport-security': expect.any(String),
+          connection: 'close',
+        },
+      })
+      expectRefusal(answer)
+      expect(answer?.body).toMatch(/[а-я]{3}/)
+      await eventually(() =>
+        expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+          {
+            msg: 'request cut short',
+            method: 'POST',
+            route: '/v1/contacts/import',
+            correlation_id: correlationId,
+            status: 408,
+            error: 'request_timeout',
+            client_id: 'cl_test',
+          },
+        ]),
+      )
+    } finally {
+      await own.app.close()
+    }
   })
 
   test('a flood of headers, line feeds alone, CONNECT, TRACE and an upgrade get a refusal or nothing', async () => {
