@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { connect, type Socket } from 'node:net'
 import { type Db, MongoClient } from 'mongodb'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { createMongo } from '#shared/adapters/mongo/connect.ts'
@@ -6,6 +7,7 @@ import { createMongoRateLimiter, rateLimitsCollection } from '#shared/adapters/m
 import type { RateLimiter } from '#shared/ports/rate-limiter.ts'
 import { freePort } from '../../../../infra/backing-services/ports.ts'
 import { eventually } from '../../../support/eventually.ts'
+import { tcpServing } from '../../../support/servers.ts'
 
 let mongo: MongoClient
 let db: Db
@@ -131,5 +133,42 @@ describe('the shared rate limit', () => {
     expect(await one.consume(client, 4)).toMatchObject({ allowed: false, remaining: 0 })
     expect(await one.consume(randomUUID(), 4)).toMatchObject({ allowed: true, remaining: 3 })
     expect(causes).toEqual([expect.objectContaining({ code: 'service_unavailable' })])
+  })
+
+  test('is not waited for while the database holds its answers back, also by requests that queue behind one', async () => {
+    const database = new URL(inject('mongodbUrl'))
+    let held: Socket[] | null = null
+    const { port } = await tcpServing((client) => {
+      const server = connect(Number(database.port), database.hostname)
+      server.on('error', () => {}).on('close', () => client.destroy())
+      client.on('close', () => server.destroy())
+      client.pipe(server)
+      server.pipe(client)
+      client.on('data', () => {
+        if (held === null) return
+        server.unpipe(client)
+        held.push(server)
+      })
+    })
+    const url = `mongodb://127.0.0.1:${port}/?directConnection=true`
+    const slow = createMongo({ url, database: db.databaseName, silenceMs: 60_000 }) // the driver's own limit is far off
+    onTestFinished(() => slow.close())
+    const causes: unknown[] = []
+    const onStandIn = (cause: unknown) => void causes.push(cause)
+    const one = createMongoRateLimiter({ db: slow.db, windowSeconds: 3_600, onStandIn })
+    const client = randomUUID()
+    expect(await one.consume(client, 1_000)).toMatchObject({ remaining: 999 })
+
+    held = []
+    const under = one.consume(client, 1_000)
+    await eventually(() => expect(held).not.toEqual([]))
+    const queued = [1, 2, 3].map(() => one.consume(client, 1_000))
+    for (const quota of await Promise.all([under, ...queued])) expect(quota).toMatchObject({ allowed: true })
+    expect(causes).toEqual([expect.objectContaining({ code: 'service_unavailable' })])
+
+    for (const server of held) server.destroy()
+    held = null
+    await limiter().consume(client, 1_000)
+    await eventually(async () => expect((await one.consume(client, 1_000)).remaining).toBeLessThan(997))
   })
 })
