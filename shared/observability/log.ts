@@ -34,7 +34,7 @@ function wrap(logger: Logger): Log {
     info: (fields, message) => logger.info(safe(fields), message),
     warn: (fields, message) => logger.warn(safe(fields), message),
     error: (fields, message) => logger.error(safe(fields), message),
-    child: (fields) => wrap(logger.child(safe(fields))),
+    child: (fields) => wrap(logger.child({ ...safe(fields) })), // pino asks these for their own members
   }
 }
 

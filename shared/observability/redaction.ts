@@ -11,7 +11,14 @@ const maxEntries = 100
 
 /** A copy of the fields that is safe to log: plain JSON, bounded, without contact data, keys or secrets. */
 export function redacted(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, member(name, value, 1)]))
+  return copied(fields, Object.keys(fields), 1)
+}
+
+/** Once per log line, so without an array for each member. No name has a meaning here, `__proto__` has not either. */
+function copied(from: object, names: readonly string[], depth: number): Record<string, unknown> {
+  const copy: Record<string, unknown> = { __proto__: null }
+  for (const name of names) copy[name] = member(name, Reflect.get(from, name), depth)
+  return copy
 }
 
 /** A number under one of the withheld names is a count, such as `contacts: 500`; under a phone's name it is a phone. */
@@ -30,11 +37,7 @@ function plain(value: unknown, depth: number): unknown {
   if (value instanceof Date) return value.toJSON()
   if (depth >= maxDepth) return '[nested too deeply]'
   if (Array.isArray(value)) return value.slice(0, maxEntries).map((entry) => plain(entry, depth + 1))
-  return Object.fromEntries(
-    Object.entries(value)
-      .slice(0, maxEntries)
-      .map(([name, entry]) => [name, member(name, entry, depth + 1)]),
-  )
+  return copied(value, Object.keys(value).slice(0, maxEntries), depth + 1)
 }
 
 /**

@@ -45,6 +45,17 @@ describe('log', () => {
     expect(last()).toMatchObject({ text: 'called [phone] now', bytes: '[6 bytes]' })
   })
 
+  test('a member named __proto__ is one like any other', () => {
+    const { log, lines, last } = captured()
+    const fields: Record<string, unknown> = JSON.parse(
+      '{"a":{"__proto__":{"phone":"leak","seen":1}},"__proto__":{"b":2}}',
+    )
+    log.info(fields, 'm')
+    expect(lines.join()).not.toContain('leak')
+    expect(lines.join()).toContain('"a":{"__proto__":{"phone":"[withheld]","seen":1}}')
+    expect(last()).toMatchObject({ msg: 'm', a: expect.anything() })
+  })
+
   test('a count under a withheld name is shown, a phone as a number is not', () => {
     const { log, last } = captured()
     log.info({ contacts: 500, phone: 79991234567 }, 'm')
