@@ -41,8 +41,10 @@ export function createChunkLedger(limit = 4_000_000) {
   const hexOf = (text: string): string =>
     uuid.test(text) ? text.replaceAll('-', '') : createHash('sha256').update(text).digest('hex').slice(0, 32)
 
-  const words = (text: string): readonly number[] =>
-    [0, 8, 16, 24].map((at) => Number.parseInt(hexOf(text).slice(at, at + 8), 16))
+  const words = (text: string): readonly number[] => {
+    const hex = hexOf(text)
+    return [0, 8, 16, 24].map((at) => Number.parseInt(hex.slice(at, at + 8), 16))
+  }
 
   function name(entry: number, column: number): string {
     const hex = [0, 1, 2, 3]
