@@ -63,9 +63,15 @@ async function pull(image: string, { say, signal }: Omit<Images, 'otherwise'>): 
   }
 }
 
-/** Runs a docker command out of reach of Ctrl-C: one that stops containers must not be stopped by it half-way. */
-export function docker(args: readonly string[], signal: AbortSignal, env: Environment = {}): Promise<ToolResult> {
-  return runTool({ command: 'docker', args, signal, env, quietLimitMs: 120_000, ownSession: true })
+/**
+ * Runs a docker command out of reach of Ctrl-C: one that stops containers must not be stopped by it half-way. A Ctrl-C
+ * that meets the new process before it has left the terminal's group ends it all the same; then it is run again.
+ */
+export async function docker(args: readonly string[], signal: AbortSignal, env: Environment = {}): Promise<ToolResult> {
+  for (;;) {
+    const result = await runTool({ command: 'docker', args, signal, env, quietLimitMs: 120_000, ownSession: true })
+    if (result.endedBy !== 'SIGINT') return result
+  }
 }
 
 /** Why a docker command failed: the last line it wrote. */

@@ -57,7 +57,13 @@ export type ToolRun = {
   readonly onLine?: (line: string) => void
 }
 
-export type ToolResult = { readonly found: boolean; readonly exitCode: number; readonly output: string }
+export type ToolResult = {
+  readonly found: boolean
+  /** -1 when a signal ended it or it was not found. */
+  readonly exitCode: number
+  readonly endedBy: NodeJS.Signals | null
+  readonly output: string
+}
 
 /** Runs a tool to its end and returns what it wrote; a tool that does not exist is an answer, not an error. */
 export async function runTool(run: ToolRun): Promise<ToolResult> {
@@ -83,15 +89,15 @@ export async function runTool(run: ToolRun): Promise<ToolResult> {
   child.stdout.on('data', take)
   child.stderr.on('data', take)
   try {
-    const exitCode = await new Promise<number>((resolve, reject) => {
+    const ended = await new Promise<Pick<ToolResult, 'exitCode' | 'endedBy'>>((resolve, reject) => {
       child.once('error', reject)
-      child.once('close', (code) => resolve(code ?? -1))
+      child.once('close', (code, endedBy) => resolve({ exitCode: code ?? -1, endedBy }))
     })
     signal.throwIfAborted()
-    return { found: true, exitCode, output }
+    return { found: true, ...ended, output }
   } catch (error) {
     if (signal.aborted || !isNotFound(error)) throw error
-    return { found: false, exitCode: -1, output: '' }
+    return { found: false, exitCode: -1, endedBy: null, output: '' }
   } finally {
     clearTimeout(quiet)
     signal.removeEventListener('abort', end)

@@ -24,8 +24,9 @@ function pathWithDocker(commands: Record<string, string>): string {
 }
 
 /** A Compose that starts nothing and, like the real one, refuses port 0; `calls` tells what it was asked and did. */
-function fakeCompose() {
+function fakeCompose({ downHit = false } = {}) {
   const log = join(project.root, 'docker-calls')
+  const hit = `if ! grep -q hit '${log}'; then echo hit >> '${log}'; kill -INT $$; fi;`
   const script = [
     'if [ "$2" = version ]; then exit 0; fi',
     'if [ "$KAFKA_PORT" = 0 ]; then echo "ports.[0] is missing a target port" >&2; exit 1; fi',
@@ -33,7 +34,7 @@ function fakeCompose() {
     '*" ps "*) echo 0123456789ab;;',
     `*" up "*) echo "up $KAFKA_PORT" >> '${log}';;`,
     `*" down --volumes "*) echo 'removed' >> '${log}';;`,
-    `*" down "*) sleep 1; echo 'stopped' >> '${log}';;`,
+    `*" down "*) ${downHit ? hit : ''} sleep 1; echo 'stopped' >> '${log}';;`,
     'esac',
   ]
   return {
@@ -74,6 +75,15 @@ test('Ctrl-C, however often it is pressed, lets Docker stop the containers to th
   expect(await start.exited).toBe(0)
   clearInterval(pressing)
   expect(calls().at(-1)).toBe('stopped')
+})
+
+test('a Ctrl-C that still meets the command which stops the containers does not leave them running', async () => {
+  const { environment, calls } = fakeCompose({ downHit: true })
+  const start = project.start({ environment })
+  await eventually(() => expect(calls()).toHaveLength(1))
+  start.signalGroup('SIGINT')
+  expect(await start.exited).toBe(0)
+  expect(calls().slice(1)).toEqual(['hit', 'stopped'])
 })
 
 test('containers that a killed start has left running keep their ports', async () => {
