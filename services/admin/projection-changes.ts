@@ -78,8 +78,10 @@ export async function compareSettled(
     await build.caughtUp()
     const ids = differences.map(({ jobId }) => jobId)
     const explained = await comparison.explain(active, target, ids)
-    // The collection read may be ahead by what came since; what stays as it is differs for good.
-    const isSettled = explained.length === differences.length && explained.every(({ is }) => is !== 'unsettled')
+    // The collection read may be ahead by what came since. A job that is missing may be one whose position is not stored
+    // yet: positions move last, so the build could not follow.
+    const differ = explained.every(({ is }) => is === 'changed' || is === 'added')
+    const isSettled = explained.length === differences.length && differ
     differences = explained
     if (isSettled || differences.length === 0) break
     await pause(lookEveryMs)
