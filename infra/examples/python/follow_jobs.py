@@ -22,8 +22,10 @@ KNOWN = {"urn:contact-import:events:ImportCompleted:1", "urn:contact-import:even
 
 # kafka-python calls the listener below from a thread of its own, while the main one waits for it in `poll`.
 database = sqlite3.connect(DATABASE, check_same_thread=False)
+# WAL: somebody who looks into the file meanwhile holds up no transaction.
 database.executescript(
     """
+    PRAGMA journal_mode = WAL;
     CREATE TABLE IF NOT EXISTS positions (topic TEXT, partition INTEGER, next TEXT, PRIMARY KEY (topic, partition));
     CREATE TABLE IF NOT EXISTS outcomes (ce_id TEXT PRIMARY KEY, job_id TEXT, type TEXT, data TEXT);
     """
@@ -31,13 +33,14 @@ database.executescript(
 
 
 def deal(record):
-    """What the program is for. Here it keeps the outcome and prints it; a repeat changes nothing."""
+    """What the program is for. Here it keeps the outcome, and returns a line about it; a repeat changes nothing."""
     headers = {name: value.decode() for name, value in record.headers if value is not None}
     if headers.get("ce_dataschema") not in KNOWN:
-        return
+        return None
     row = (headers["ce_id"], headers["ce_subject"], headers["ce_type"], record.value.decode())
-    if database.execute("INSERT OR IGNORE INTO outcomes VALUES (?, ?, ?, ?)", row).rowcount > 0:
-        print(json.dumps({"id": row[0], "type": row[2], "job_id": row[1]}), flush=True)
+    if database.execute("INSERT OR IGNORE INTO outcomes VALUES (?, ?, ?, ?)", row).rowcount == 0:
+        return None
+    return json.dumps({"id": row[0], "type": row[2], "job_id": row[1]})
 
 
 class GoOnWhereWeWere(ConsumerRebalanceListener):
@@ -60,12 +63,15 @@ class GoOnWhereWeWere(ConsumerRebalanceListener):
 def read_batch(partition: TopicPartition, records):
     # One transaction, rolled back when anything in it fails.
     with database:
-        for record in records:
-            deal(record)
+        lines = [deal(record) for record in records]
         next_offset = str(records[-1].offset + 1)
         database.execute(
             "INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", (partition.topic, partition.partition, next_offset)
         )
+    # Not before the commit: what is rolled back is dealt with again.
+    for line in lines:
+        if line is not None:
+            print(line, flush=True)
 
 
 def security():

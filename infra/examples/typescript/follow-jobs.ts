@@ -12,8 +12,10 @@ const {
   DATABASE = 'follow-jobs.sqlite',
 } = process.env
 
-const database = new DatabaseSync(DATABASE)
+const database = new DatabaseSync(DATABASE, { timeout: 5_000 })
+// WAL: somebody who looks into the file meanwhile holds up no transaction.
 database.exec(`
+  PRAGMA journal_mode = WAL;
   CREATE TABLE IF NOT EXISTS positions (topic TEXT, partition INTEGER, next TEXT, PRIMARY KEY (topic, partition));
   CREATE TABLE IF NOT EXISTS outcomes (ce_id TEXT PRIMARY KEY, job_id TEXT, type TEXT, data TEXT);
 `)
@@ -24,18 +26,19 @@ const saveOutcome = database.prepare('INSERT OR IGNORE INTO outcomes VALUES (?, 
 /** Versions of events this program knows; any other is left alone. */
 const known = new Set(['urn:contact-import:events:ImportCompleted:1', 'urn:contact-import:events:ImportFailed:1'])
 
-/** What the program is for. Here it keeps the outcome and prints it; a repeat changes nothing. */
-function deal({ headers = {}, value }: KafkaMessage): void {
-  if (!known.has(String(headers.ce_dataschema))) return
+/** What the program is for. Here it keeps the outcome, and returns a line about it; a repeat changes nothing. */
+function deal({ headers = {}, value }: KafkaMessage): string[] {
+  if (!known.has(String(headers.ce_dataschema))) return []
   const [id, job, type] = [String(headers.ce_id), String(headers.ce_subject), String(headers.ce_type)]
   const { changes } = saveOutcome.run(id, job, type, String(value))
-  if (changes > 0) console.log(JSON.stringify({ id, type, job_id: job }))
+  return changes > 0 ? [JSON.stringify({ id, type, job_id: job })] : []
 }
 
 async function readBatch({ batch, resolveOffset }: EachBatchPayload): Promise<void> {
+  let lines: readonly string[] = []
   database.exec('BEGIN')
   try {
-    for (const message of batch.messages) deal(message)
+    lines = batch.messages.flatMap(deal)
     savePosition.run(batch.topic, batch.partition, String(BigInt(batch.lastOffset()) + 1n))
     database.exec('COMMIT')
   } catch (error) {
@@ -43,6 +46,7 @@ async function readBatch({ batch, resolveOffset }: EachBatchPayload): Promise<vo
     throw error
   }
   resolveOffset(batch.lastOffset())
+  for (const line of lines) console.log(line) // not before the commit: what is rolled back is dealt with again
 }
 
 /** The group only shares the partitions out; where to go on is known here. Without a position: at the beginning. */

@@ -120,6 +120,13 @@ async function install(example: Example, own: OwnTopics, finished: (end: () => P
           .all()
           .map((row) => String(row.ce_id)),
       ),
+    /** A reader of the file that stays in the midst of reading until it is told to end. */
+    look() {
+      const database = new DatabaseSync(file)
+      database.exec('BEGIN')
+      database.prepare('SELECT ce_id FROM outcomes').all()
+      return { end: () => database.close() }
+    },
     forget: (id: string) => query((database) => database.prepare('DELETE FROM outcomes WHERE ce_id = ?').run(id)),
     printed: () =>
       output.split('\n').flatMap((line): string[] => (line.startsWith('{"id"') ? [JSON.parse(line).id] : [])),
@@ -152,5 +159,18 @@ describe.concurrent.each(all)('the example in $name', (example) => {
     expect(reader.printed()).toHaveLength(new Set(reader.printed()).size)
     expect(await reader.end('SIGTERM'), reader.output()).toBe(0)
     expect(reader.kept().toSorted()).toEqual(expected)
+  })
+  it('goes on while somebody looks into its file, and prints each outcome once', async ({ expect, onTestFinished }) => {
+    const { own, appendOutcomes } = await createJobs(onTestFinished)
+    const reader = await install(example, own, onTestFinished)
+    reader.start()
+    const before = await appendOutcomes(1)
+    await eventually(() => expect(reader.kept(), reader.output()).toEqual(before), patience)
+    const look = reader.look()
+    const all = [...before, ...(await appendOutcomes(20))].toSorted()
+    await eventually(() => expect(reader.kept().toSorted(), reader.output()).toEqual(all), patience)
+    await eventually(() => expect(reader.printed().toSorted()).toEqual(all))
+    look.end()
+    expect(await reader.end('SIGTERM'), reader.output()).toBe(0)
   })
 })
