@@ -1,12 +1,14 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { type AttachedServices, startAttachedServices } from './attached-services.ts'
+import { eventually } from './eventually.ts'
 
 /** A server that one test may treat as it likes. */
 export type OwnServer = {
   pid: () => number
   /** As by a power cut; resolves at once. */
   kill: () => void
-  /** Holds its connections open and answers nothing. */
-  pause: () => void
+  /** Holds its connections open and answers nothing, from when this resolves. */
+  pause: () => Promise<void>
   resume: () => void
   /** Starts it again on the same port and data, after ending it if it still runs; resolves when it serves. */
   restart: () => Promise<void>
@@ -36,9 +38,25 @@ function controls(services: AttachedServices, name: 'kafka' | 'mongodb'): OwnSer
   return {
     pid,
     kill: () => void process.kill(pid(), 'SIGKILL'),
-    pause: () => void process.kill(pid(), 'SIGSTOP'),
+    async pause() {
+      process.kill(pid(), 'SIGSTOP')
+      await eventually(() => {
+        if (!isStopped(pid())) throw new Error(`${name} is not stopped yet`)
+      })
+    },
     resume: () => void process.kill(pid(), 'SIGCONT'),
     restart: services.restart,
     stop: services.stop,
   }
+}
+
+/**
+ * A stopped process answers for some milliseconds more: its first thread takes the signal and then stops the others.
+ * Linux only; elsewhere nothing tells.
+ */
+function isStopped(pid: number): boolean {
+  const threads = `/proc/${pid}/task`
+  if (!existsSync(threads)) return true
+  const stateOf = (thread: string) => readFileSync(`${threads}/${thread}/stat`, 'utf8').split(') ')[1]?.[0]
+  return readdirSync(threads).every((thread) => stateOf(thread) === 'T')
 }

@@ -32,7 +32,7 @@ test('a MongoDB of one test can be paused and goes on with its data after a kill
   const client = new MongoClient(mongo.url, { socketTimeoutMS: 1_000, connectTimeoutMS: 1_000 })
   const facts = client.db('test').collection('facts')
   await facts.insertOne({ kept: true }, { writeConcern: { w: 'majority' } })
-  mongo.pause()
+  await mongo.pause()
   await expect(facts.findOne({})).rejects.toThrow()
   mongo.resume()
   mongo.kill()

@@ -36,10 +36,12 @@ function expectUnavailable(answer: Answer): void {
   expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
 }
 
+type Step = () => void | Promise<void>
+
 /** Breaks a dependency with an import under way, and expects it to be completed once the dependency is back. */
-async function survives(server: OwnServer, hurt: () => void, heal: () => void | Promise<void>, readyCheck: string) {
+async function survives(server: OwnServer, hurt: Step, heal: Step, readyCheck: string) {
   const key = randomUUID()
-  hurt()
+  await hurt()
   const refused = await system.producer.post(one, { 'idempotency-key': key })
   expect(system.errorLines()).toEqual([])
   expectUnavailable(refused)

@@ -146,7 +146,7 @@ describe('an outage of the broker', () => {
   it('a broker that hangs for longer than a send may take: no answer is a lie', async () => {
     const appending = appendWithoutBreak(10)
     await eventually(() => expect(appending.countOf('appended')).toBeGreaterThan(100))
-    kafka.pause()
+    await kafka.pause()
     try {
       await eventually(() => expect(appending.countOf('ambiguous')).toBeGreaterThan(0))
       await eventually(() => expect(appending.countOf('overloaded')).toBeGreaterThan(0))
@@ -192,7 +192,7 @@ describe('an outage of the broker', () => {
   it('a probe says so within the time given', async () => {
     const probe = createEventLogProbe({ kafka: own.kafka() })
     expect(await probe.probe(5_000)).toBe(true)
-    kafka.pause()
+    await kafka.pause()
     const began = performance.now()
     expect(await probe.probe(500)).toBe(false)
     expect(performance.now() - began).toBeLessThan(10_000)
@@ -243,7 +243,7 @@ describe('an outage of the broker', () => {
       const { subscription, seen } = await follow()
       await lane.append(recordsOf('a'))
       await eventually(() => expect(seen.offsets.size).toBe(3))
-      kafka.pause()
+      await kafka.pause()
       try {
         await eventually(() => expect(seen.story).toEqual(['assigned', 'rebalancing']))
       } finally {

@@ -36,7 +36,7 @@ test('a stopped process of MongoDB costs a call some seconds at most, and the cl
   const { server, mongo, keys, jobs } = await setUp()
   await keys.claim(claimRequest(), now)
   expect(await mongo.probe(2_000)).toBe(true)
-  server.pause()
+  await server.pause()
   onTestFinished(server.resume)
   const calls = [
     ...Array.from({ length: 50 }, (_, index) => () => keys.claim(claimRequest({ key: `${index}` }), now)),

@@ -19,7 +19,7 @@ afterAll(async () => {
 
 describe('a dispatcher goes on by itself, within its memory, after a broker', () => {
   it.each([
-    ['is down', () => kafka.kill(), () => kafka.restart()],
+    ['is down', async () => kafka.kill(), () => kafka.restart()],
     ['hangs', () => kafka.pause(), async () => kafka.resume()],
   ])('%s', async (_, hurt, heal) => {
     const [imports, chunks] = [40, 50]
@@ -28,7 +28,7 @@ describe('a dispatcher goes on by itself, within its memory, after a broker', ()
     const before = scene.ai.received()
     await scene.plant({ imports, chunks, contactsPerChunk: 100 })
     await eventually(() => expect(scene.ai.received().chunks).toBeGreaterThan(before.chunks + 200))
-    hurt()
+    await hurt()
     const hurtAt = performance.now()
     await eventually(() => expect(performance.now() - hurtAt).toBeGreaterThan(outageMs))
     const during = scene.ai.received().requests
