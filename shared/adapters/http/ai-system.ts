@@ -31,7 +31,7 @@ export function createAiSystem(options: AiSystemOptions): AiSystem & { close(): 
     connections: options.connections ?? 512,
     connect: { timeout: connectTimeoutMs, ...(allowPrivate ? {} : { lookup: publicLookup }) },
     allowH2: false, // a call has its connection to itself, so that one that hangs holds up no other
-    headersTimeout: 0, // the watchdog below covers the whole attempt
+    headersTimeout: 0, // the watchdog of each call covers all of it
     bodyTimeout: 0,
   })
   const path = url.pathname + url.search
