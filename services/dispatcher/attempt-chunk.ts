@@ -36,7 +36,7 @@ export type EndedCall = { readonly startedAt: Instant; readonly result: AttemptR
 
 /** One UUID per chunk (RFC 9562 §5.5), the same on every attempt and in every process. */
 export const chunkIdempotencyKey = (chunk: Pick<Chunk, 'jobId' | 'chunkIndex'>): string =>
-  uuidOfName(keyOf(chunk), chunkNamespace)
+  uuidOfName(Buffer.from(keyOf(chunk)), chunkNamespace)
 
 export function createAttemptChunk(deps: AttemptDeps): AttemptChunk {
   const { aiSystem, clock, random, retrySchedule, metrics, log } = deps

@@ -1,65 +1,95 @@
 import { createRequire } from 'node:module'
 
-/** The part of kafkajs's Encoder (src/protocol/encoder, 2.2.4) that is replaced here. */
-export type Encoder = {
-  buf: Buffer
-  offset: number
-  ensureAvailable(length: number): void
-  writeUVarInt(value: number): Encoder
-  writeVarLong(value: unknown): Encoder
+/** What kafkajs writes as one record of a batch (its src/protocol/recordBatch/record/v0, 2.2.4). */
+export type MessageToEncode = {
+  readonly offsetDelta?: number
+  readonly timestampDelta?: number
+  readonly key?: Buffer | string | null
+  readonly value?: Buffer | null
+  readonly headers?: Readonly<Record<string, unknown>>
 }
+/** As much of kafkajs's Encoder as is read of a record. */
+export type EncodedRecord = { readonly buf: Buffer; readonly buffer: Buffer }
+export type EncodeRecord = (message: MessageToEncode) => EncodedRecord
 
-type EncoderClass = {
-  new (): Encoder & { readonly buffer: Buffer }
-  readonly prototype: Encoder
-  nextPowerOfTwo(value: number): number
-  sizeOfVarInt(value: number): number
-  sizeOfVarLong(value: unknown): number
-}
-
-const kafkaJsInitialSize = 511
-/** Up to this size V8 keeps a typed array within its own heap, which costs a fraction of memory of its own. */
-const initialSize = 64
-const maxVarIntBytes = 5
 /** Zigzagged it still is a positive 32-bit number. */
 const maxSmall = 0x3fff_ffff
+/** Up to this length a text's length is one byte, and that byte is ASCII. */
+const maxShort = 63
+const lengthBytes = Array.from({ length: maxShort + 1 }, (_, length) => String.fromCharCode(length << 1))
 
-const isSmall = (value: unknown): value is number => typeof value === 'number' && value >= 0 && value <= maxSmall
+const isSmall = (value: number): boolean => value >= 0 && value <= maxSmall
 
-/** The buffer with room for so many more bytes. What it holds beyond `offset` is arbitrary and never sent. */
-export function ensureAvailable(this: Encoder, length: number): void {
-  const needed = this.offset + length
-  if (needed <= this.buf.length) return
-  const wider = Buffer.allocUnsafe(2 ** Math.ceil(Math.log2(needed)))
-  this.buf.copy(wider, 0, 0, this.offset)
-  this.buf = wider
+/** Bytes of a small number as a zigzag varint, as Kafka writes it. */
+const sizeOf = (value: number): number => Math.ceil((32 - Math.clz32(value << 1 || 1)) / 7)
+
+function write(bytes: Buffer, at: number, value: number): number {
+  let rest = value << 1
+  let end = at
+  for (; rest > 0x7f; rest >>>= 7) bytes[end++] = (rest & 0x7f) | 0x80
+  bytes[end++] = rest
+  return end
 }
 
-/** Seven bits a byte, the lowest first, written where they belong instead of through an array and a buffer. */
-export function writeUVarInt(this: Encoder, value: number): Encoder {
-  this.ensureAvailable(maxVarIntBytes)
-  let rest = value
-  for (; (rest & ~0x7f) !== 0; rest >>>= 7) this.buf[this.offset++] = (rest & 0x7f) | 0x80
-  this.buf[this.offset++] = rest
-  return this
+const isAscii = (text: unknown): text is string => typeof text === 'string' && Buffer.byteLength(text) === text.length
+
+/** Lengths and texts of all headers as one text of ASCII characters, or null when it takes more than that. */
+function asAscii(headers: Readonly<Record<string, unknown>>): string | null {
+  const names = Object.keys(headers)
+  let text = lengthBytes[names.length]
+  if (text === undefined) return null
+  for (const name of names) {
+    const value = headers[name]
+    if (typeof value !== 'string') return null
+    const [nameLength, valueLength] = [lengthBytes[name.length], lengthBytes[value.length]]
+    if (nameLength === undefined || valueLength === undefined) return null
+    text += nameLength + name + valueLength + value
+  }
+  return isAscii(text) ? text : null
 }
 
 /**
- * Makes what kafkajs does for each header and record of a batch cheaper, byte for byte the same. It takes 512 bytes of
- * cleared memory per header and two buffers per length, and counts in 64 bits where a record's place in its batch is
- * counted: two thirds of the time of a small record. Repeating it changes nothing.
+ * kafkajs's own encoding of a record, made cheaper where all headers are short ASCII text: it takes a buffer or more
+ * for every length, header and number, which is two thirds of the time of a small record. Byte for byte the same.
  */
+const cheaper =
+  (stock: EncodeRecord): EncodeRecord =>
+  (message) => {
+    const { offsetDelta = 0, timestampDelta = 0, key = null, value = null, headers = {} } = message
+    const headerText = asAscii(headers)
+    if (headerText === null || !isAscii(key) || !Buffer.isBuffer(value)) return stock(message)
+    if (!isSmall(offsetDelta) || !isSmall(timestampDelta)) return stock(message)
+    const size =
+      1 + // attributes
+      sizeOf(timestampDelta) +
+      sizeOf(offsetDelta) +
+      sizeOf(key.length) +
+      key.length +
+      sizeOf(value.length) +
+      value.length +
+      headerText.length
+    const bytes = Buffer.allocUnsafe(sizeOf(size) + size)
+    let at = write(bytes, 0, size)
+    bytes[at++] = 0
+    at = write(bytes, at, timestampDelta)
+    at = write(bytes, at, offsetDelta)
+    at = write(bytes, at, key.length)
+    at += bytes.write(key, at, 'latin1')
+    at = write(bytes, at, value.length)
+    at += value.copy(bytes, at)
+    bytes.write(headerText, at, 'latin1')
+    return { buf: bytes, buffer: bytes }
+  }
+
+let patched: EncodeRecord | undefined
+
+/** Gives kafkajs this way to encode records; it must not have sent any yet. Repeating it changes nothing. */
 export function patchRecordEncoder(): void {
   const load = createRequire(import.meta.url)
-  const encoder = load('kafkajs/src/protocol/encoder') as EncoderClass
-  if (encoder.prototype.writeUVarInt === writeUVarInt) return
-  const { nextPowerOfTwo, sizeOfVarLong } = encoder
-  const { writeVarLong } = encoder.prototype
-  encoder.nextPowerOfTwo = (value) => (value === kafkaJsInitialSize ? initialSize : nextPowerOfTwo(value))
-  encoder.sizeOfVarLong = (value) => (isSmall(value) ? encoder.sizeOfVarInt(value) : sizeOfVarLong.call(encoder, value))
-  encoder.prototype.ensureAvailable = ensureAvailable
-  encoder.prototype.writeUVarInt = writeUVarInt
-  encoder.prototype.writeVarLong = function (value) {
-    return isSmall(value) ? this.writeUVarInt(value << 1) : writeVarLong.call(this, value)
-  }
+  const path = load.resolve('kafkajs/src/protocol/recordBatch/record/v0')
+  const stock = load(path) as EncodeRecord
+  const module = load.cache[path]
+  if (stock === patched || module === undefined) return
+  patched = cheaper(stock)
+  module.exports = patched
 }
