@@ -48,6 +48,8 @@ const maxFetchBytes = 32 * 1024
 /** More would only hold more in memory; fewer would wait for the broker. */
 const foldsAtOnce = 6
 const startConcurrency = 64
+/** undici takes a connection for free one turn of the event loop after its answer; a call need not wait for that. */
+const connectionsPerCall = 1.25
 /** Outcomes that may be on their way into the log beside the calls: a group or two of the lane. */
 const maxRecording = 256
 /** A broker that answers in 2 ms would get sends of a few outcomes each: at 500 a second a third more processor time. */
@@ -90,7 +92,7 @@ export function dispatcherParts(config: DispatcherConfig, log: Log, instrument: 
       config.AI_SYSTEM_SIGNING_SECRET === undefined ? [] : parseWebhookSecrets(config.AI_SYSTEM_SIGNING_SECRET),
     clock: systemClock,
     allowPrivate: config.AI_SYSTEM_ALLOW_PRIVATE === 'true',
-    connections: config.DISPATCH_MAX_CONCURRENCY,
+    connections: Math.ceil(config.DISPATCH_MAX_CONCURRENCY * connectionsPerCall),
   })
   const probe = createEventLogProbe({ kafka })
   const ports = instrument({ aiSystem, appender, deadLetters: appender })

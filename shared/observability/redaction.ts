@@ -11,13 +11,19 @@ const maxEntries = 100
 
 /** A copy of the fields that is safe to log: plain JSON, bounded, without contact data, keys or secrets. */
 export function redacted(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return copied(fields, Object.keys(fields), 1)
+  return copied(fields, 1)
 }
 
-/** Once per log line, so without an array for each member. No name has a meaning here, `__proto__` has not either. */
-function copied(from: object, names: readonly string[], depth: number): Record<string, unknown> {
-  const copy: Record<string, unknown> = { __proto__: null }
-  for (const name of names) copy[name] = member(name, Reflect.get(from, name), depth)
+/**
+ * Once per log line, so a copy of the whole with what differs replaced: an object that is filled name by name costs
+ * twice that. A name has no meaning here; `__proto__`, which it would have for an object without such a member, is one.
+ */
+function copied(from: object, depth: number): Record<string, unknown> {
+  const copy: Record<string, unknown> = { ...from }
+  for (const name of Object.keys(copy)) {
+    const [value, safe] = [copy[name], member(name, copy[name], depth)]
+    if (safe !== value) copy[name] = safe
+  }
   return copy
 }
 
@@ -37,8 +43,10 @@ function plain(value: unknown, depth: number): unknown {
   if (value instanceof Date) return value.toJSON()
   if (depth >= maxDepth) return '[nested too deeply]'
   if (Array.isArray(value)) return value.slice(0, maxEntries).map((entry) => plain(entry, depth + 1))
-  return copied(value, Object.keys(value).slice(0, maxEntries), depth + 1)
+  return copied(Object.keys(value).length > maxEntries ? firstEntries(value) : value, depth + 1)
 }
+
+const firstEntries = (value: object): object => Object.fromEntries(Object.entries(value).slice(0, maxEntries))
 
 /**
  * Only the members named here: drivers hang whole documents and requests on their errors. The stack goes without its

@@ -30,9 +30,10 @@ const rawHeaders = (headers: IHeaders = {}): RawHeaders =>
   )
 
 /** Of a repeated header the last counts, as in Kafka's own `lastHeader`. */
-function toHeaders(headers: IHeaders | undefined): Record<string, string> {
+function toHeaders(headers: IHeaders = {}): Record<string, string> {
   const texts: Record<string, string> = {}
-  for (const [name, value] of Object.entries(headers ?? {})) {
+  for (const name of Object.keys(headers)) {
+    const value = headers[name]
     const last = Array.isArray(value) ? value.at(-1) : value
     texts[name] = last === undefined || last === null ? '' : last.toString('utf8')
   }
