@@ -15,14 +15,14 @@ export function redacted(fields: Readonly<Record<string, unknown>>): Record<stri
 }
 
 /**
- * Once per log line, so a copy of the whole with what differs replaced: an object that is filled name by name costs
- * twice that. A name has no meaning here; `__proto__`, which it would have for an object without such a member, is one.
+ * Once per log line, so a copy of the whole in which what differs is replaced: cheaper than one filled name by name.
+ * A member named `__proto__` is copied as a member, so replacing it changes no prototype.
  */
 function copied(from: object, depth: number): Record<string, unknown> {
   const copy: Record<string, unknown> = { ...from }
   for (const name of Object.keys(copy)) {
-    const [value, safe] = [copy[name], member(name, copy[name], depth)]
-    if (safe !== value) copy[name] = safe
+    const safe = member(name, copy[name], depth)
+    if (safe !== copy[name]) copy[name] = safe
   }
   return copy
 }
