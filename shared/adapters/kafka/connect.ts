@@ -1,5 +1,6 @@
 import { Kafka, type LogEntry, logLevel, type SASLOptions } from 'kafkajs'
 import { registerCodecs } from './codecs.ts'
+import { patchRecordDecoder } from './record-decoder.ts'
 import { patchRecordEncoder } from './record-encoder.ts'
 import { patchRequestQueueTimer } from './request-queue-timer.ts'
 
@@ -38,10 +39,11 @@ const timeouts = { connectionTimeout: 3_000, authenticationTimeout: 3_000, reque
  */
 const retry = { initialRetryTime: 100, multiplier: 2, factor: 0.2, maxRetryTime: 1_000, retries: 3 }
 
-/** A kafkajs client without connections yet, with the codecs and the timer patch in place. */
+/** A kafkajs client without connections yet, with the codecs and the patches in place. */
 export function createKafka({ brokers, clientId, log = () => {}, security }: KafkaOptions): Kafka {
   patchRequestQueueTimer()
   patchRecordEncoder()
+  patchRecordDecoder()
   registerCodecs()
   return new Kafka({
     ...timeouts,

@@ -1,22 +1,38 @@
 import type { IHeaders, KafkaMessage } from 'kafkajs'
 import type { TopicName } from '#schemas/events/catalogue.ts'
-import type { LogRecord, RawHeaders } from '#shared/ports/event-log.ts'
+import type { LogRecord, RawHeaders, RawParts } from '#shared/ports/event-log.ts'
+import { headerTexts } from './record-decoder.ts'
 
 /** Offsets are 64 bits on the wire and exact as numbers below 2^53, which no partition will reach. */
-export function toLogRecord(topic: TopicName, partition: number, message: KafkaMessage): LogRecord {
-  return {
-    topic,
-    partition,
-    offset: Number(message.offset),
+export const toLogRecord = (topic: TopicName, partition: number, message: KafkaMessage): LogRecord =>
+  new KafkaRecord(topic, partition, message)
+
+/** A class, since a getter in an object literal is made anew with every object. */
+class KafkaRecord implements LogRecord {
+  readonly topic: TopicName
+  readonly partition: number
+  readonly offset: number
+  readonly appendedAt: number
+  readonly key: string | null
+  readonly headers: Readonly<Record<string, string>>
+  readonly value: Uint8Array | null
+  readonly #message: KafkaMessage
+
+  constructor(topic: TopicName, partition: number, message: KafkaMessage) {
+    this.topic = topic
+    this.partition = partition
+    this.offset = Number(message.offset)
     // kafkajs gives the batch's append time for topics with LogAppendTime.
-    appendedAt: Number(message.timestamp),
-    key: message.key === null ? null : message.key.toString('utf8'),
-    headers: toHeaders(message.headers),
-    value: message.value,
-    // Asked for only when a record cannot be read.
-    get raw() {
-      return { key: message.key, headers: rawHeaders(message.headers) }
-    },
+    this.appendedAt = Number(message.timestamp)
+    this.key = message.key === null ? null : message.key.toString('utf8')
+    this.headers = headerTexts(message)
+    this.value = message.value
+    this.#message = message
+  }
+
+  /** Asked for only when a record cannot be read. */
+  get raw(): RawParts {
+    return { key: this.#message.key, headers: rawHeaders(this.#message.headers) }
   }
 }
 
@@ -28,14 +44,3 @@ const rawHeaders = (headers: IHeaders = {}): RawHeaders =>
       Array.isArray(value) ? value.map((one) => one ?? '') : (value ?? ''),
     ]),
   )
-
-/** Of a repeated header the last counts, as in Kafka's own `lastHeader`. */
-function toHeaders(headers: IHeaders = {}): Record<string, string> {
-  const texts: Record<string, string> = {}
-  for (const name of Object.keys(headers)) {
-    const value = headers[name]
-    const last = Array.isArray(value) ? value.at(-1) : value
-    texts[name] = last === undefined || last === null ? '' : last.toString('utf8')
-  }
-  return texts
-}

@@ -1,4 +1,4 @@
-import { createRequire } from 'node:module'
+import { replaceModule } from './kafkajs-module.ts'
 
 /** What kafkajs writes as one record of a batch (its src/protocol/recordBatch/record/v0, 2.2.4). */
 export type MessageToEncode = {
@@ -81,15 +81,5 @@ const cheaper =
     return { buf: bytes, buffer: bytes }
   }
 
-let patched: EncodeRecord | undefined
-
 /** Gives kafkajs this way to encode records; it must not have sent any yet. Repeating it changes nothing. */
-export function patchRecordEncoder(): void {
-  const load = createRequire(import.meta.url)
-  const path = load.resolve('kafkajs/src/protocol/recordBatch/record/v0')
-  const stock = load(path) as EncodeRecord
-  const module = load.cache[path]
-  if (stock === patched || module === undefined) return
-  patched = cheaper(stock)
-  module.exports = patched
-}
+export const patchRecordEncoder = (): void => replaceModule('protocol/recordBatch/record/v0', cheaper)

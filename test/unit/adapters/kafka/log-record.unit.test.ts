@@ -14,7 +14,8 @@ const message = (given: object): KafkaMessage => ({
 
 it('a record has numbers for offset and append time, and texts for key and headers', () => {
   const headers = { ce_id: Buffer.from('ü/accepted') }
-  expect(toLogRecord('contact-import.imports', 3, message({ headers }))).toEqual({
+  const record = toLogRecord('contact-import.imports', 3, message({ headers }))
+  expect({ ...record }).toEqual({
     topic: 'contact-import.imports',
     partition: 3,
     offset: 42,
@@ -22,8 +23,8 @@ it('a record has numbers for offset and append time, and texts for key and heade
     key: 'job',
     headers: { ce_id: 'ü/accepted' },
     value: Buffer.from('{}'),
-    raw: { key: Buffer.from('job'), headers },
   })
+  expect(record.raw).toEqual({ key: Buffer.from('job'), headers })
 })
 
 it('a foreign record may lack key, value and headers, or repeat a header', () => {
