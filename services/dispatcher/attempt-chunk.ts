@@ -68,9 +68,10 @@ export function createAttemptChunk(deps: AttemptDeps): AttemptChunk {
       const appends = await appendUntilAcknowledged(record, deps)
       chunk.state = evolve(chunk.state, event)
       const appendMs = clock.now() - now
-      const answer = result.is === 'answered' ? { status: result.status } : { reason: result.reason }
+      const status = result.is === 'answered' ? result.status : null
+      const reason = result.is === 'answered' ? null : result.reason
       const delay = event.type === 'ChunkRetryScheduled' ? Date.parse(event.data.next_attempt_at) - now : null
-      metrics.attempted({ outcome: event.type, ...answer, durationMs: result.durationMs, appendMs, size })
+      metrics.attempted({ outcome: event.type, status, reason, durationMs: result.durationMs, appendMs, size })
       log.info(
         {
           job_id: jobId,
@@ -81,9 +82,8 @@ export function createAttemptChunk(deps: AttemptDeps): AttemptChunk {
           lost: chunk.lost,
           outcome: event.type,
           attempt: chunk.state.attempts,
-          status: null,
-          reason: null,
-          ...answer,
+          status,
+          reason,
           duration_ms: result.durationMs,
           retry_in_ms: delay,
           delay_reason: event.type === 'ChunkRetryScheduled' ? event.data.delay_reason : null,

@@ -6,8 +6,9 @@ import type { GateState } from './attempt-gate.ts'
 export type DispatchMetrics = {
   attempted(attempt: {
     readonly outcome: DeliveryEvent['type']
-    readonly status?: number
-    readonly reason?: string
+    /** Of the answer, or null with the reason why there was none. */
+    readonly status: number | null
+    readonly reason: string | null
     readonly durationMs: number
     readonly appendMs: number
     readonly size: number
@@ -45,7 +46,7 @@ export function createDispatchMetrics(meter: Meter): DispatchMetrics {
   }
   return {
     attempted({ outcome, status, reason, durationMs, appendMs, size }) {
-      attempts.add(1, { outcome, result: status === undefined ? reason : String(status) })
+      attempts.add(1, { outcome, result: status === null ? (reason ?? '') : String(status) })
       calls.record(durationMs, { outcome })
       appends.record(appendMs)
       if (outcome === 'ChunkSent' || outcome === 'ChunkFailed') contacts.add(size, { outcome })

@@ -71,12 +71,11 @@ export async function connectLaneProducer(options: LaneProducerOptions): Promise
 
   async function send(records: readonly PlacedRecord[]): Promise<SendOutcome> {
     let handedOver = false
-    const messages = records.map((record) =>
-      guarded(record, () => {
-        if (closed) throw new kafkajs.KafkaJSNonRetriableError('This send was given up.')
-        handedOver = true
-      }),
-    )
+    const handOver = (): void => {
+      if (closed) throw new kafkajs.KafkaJSNonRetriableError('This send was given up.')
+      handedOver = true
+    }
+    const messages = records.map((record) => guarded(record, handOver))
     const failed = (cause: unknown): SendOutcome => ({ is: handedOver ? 'ambiguous' : 'not_sent', cause })
     const sending = producer
       .sendBatch({
@@ -102,7 +101,8 @@ export async function connectLaneProducer(options: LaneProducerOptions): Promise
 
 /**
  * kafkajs reads a message's headers when it encodes the request, which is after the connection stands and right before
- * the bytes leave, on every retry again. So this getter is the place to notice that, and to stop it.
+ * the bytes leave, on every retry again. So this getter is the place to notice that, and to stop it. It has to be the
+ * message's own: kafkajs copies each message.
  */
 function guarded(record: PlacedRecord, beforeEncoding: () => void): Message {
   const { key, partition, value, headers } = record
@@ -123,7 +123,7 @@ const isText = (headers: RawHeaders): headers is Readonly<Record<string, string>
   Object.values(headers).every((value) => typeof value === 'string')
 
 function toHeaders(headers: RawHeaders): IHeaders {
-  if (isText(headers)) return { ...headers }
+  if (isText(headers)) return headers
   const wire = (one: string | Uint8Array) => (typeof one === 'string' ? one : asBuffer(one))
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [

@@ -123,11 +123,11 @@ export function createLane(options: LaneOptions): Lane {
   }
 
   async function append(records: readonly (NewRecord | RawRecord)[], { urgent = false } = {}): Promise<AppendOutcome> {
-    const [first] = records
+    const placed = records.map(place)
+    const [first] = placed
     if (first === undefined) return { is: 'appended' }
     if (stopping !== null) return { is: 'overloaded' }
-    const placed = records.map(place)
-    const { partition } = place(first)
+    const { partition } = first
     if (placed.some((record) => record.topic !== topic.name || record.partition !== partition))
       throw new TypeError(`All records of one append must be of ${topic.name} and of one partition.`)
     const waiting = queue.add({ records: placed, partition, urgent })

@@ -81,11 +81,11 @@ function afterCall(
 }
 
 function withCall(seconds: readonly Second[], failed: boolean, at: number): readonly Second[] {
-  const recent = seconds.filter((second) => second.at > at - windowSeconds && second.at <= at)
-  const last = recent.at(-1)
   const failures = failed ? 1 : 0
-  if (last?.at !== at) return [...recent, { at, calls: 1, failures }]
-  return [...recent.slice(0, -1), { at, calls: last.calls + 1, failures: last.failures + failures }]
+  const last = seconds.at(-1)
+  if (last?.at === at) return seconds.with(-1, { at, calls: last.calls + 1, failures: last.failures + failures })
+  const recent = seconds.filter((second) => second.at > at - windowSeconds && second.at <= at)
+  return [...recent, { at, calls: 1, failures }]
 }
 
 const opened = (now: Instant, delayMs: number): CircuitBreaker => ({ is: 'open', until: now + delayMs, delayMs })

@@ -31,7 +31,7 @@ export type RecordFacts = {
 
 /** The headers of the event's record, all of them text. */
 export function writeHeaders(event: WritableEvent, facts: RecordFacts): Record<string, string> {
-  return {
+  const headers: Record<string, string> = {
     [headerNames.id]: idOf(event),
     [headerNames.source]: facts.source,
     [headerNames.specversion]: '1.0',
@@ -40,9 +40,9 @@ export function writeHeaders(event: WritableEvent, facts: RecordFacts): Record<s
     [headerNames.time]: facts.time,
     [headerNames.dataschema]: registry[event.type].dataschema,
     [headerNames.contentType]: contentType,
-    ...(facts.traceparent === undefined ? {} : { [headerNames.traceparent]: facts.traceparent }),
-    ...writeExtensions({ ...facts.extensions, ...ownExtensions(event) }),
   }
+  if (facts.traceparent !== undefined) headers[headerNames.traceparent] = facts.traceparent
+  return Object.assign(headers, writeExtensions({ ...facts.extensions, ...ownExtensions(event) }))
 }
 
 /** The same fact has the same id, in every process and on every repeat. */
@@ -111,7 +111,7 @@ export function readHeaders({ key, headers }: StoredRecord): EventHeaders | Unre
 
 function readEnvelope(headers: StoredRecord['headers']): Envelope | null {
   const { id, source, specversion, type, subject, time, dataschema } = headerNames
-  const present = [id, source, type, subject, dataschema].every((name) => (headers[name] ?? '') !== '')
+  const present = headers[id] && headers[source] && headers[type] && headers[subject] && headers[dataschema]
   const content = headers[headerNames.contentType] ?? ''
   if (!present || headers[specversion] !== '1.0' || !isTimestamp(headers[time] ?? '')) return null
   if (content.split(';', 1)[0]?.trim().toLowerCase() !== contentType) return null
@@ -137,16 +137,18 @@ function readExtensions(headers: StoredRecord['headers']): Extensions | null {
   const repeat = headers[headerNames.repeat]
   if (chunkIndex === null || chunkSize === null || attempts === null || importsOffset === null) return null
   if (notBefore === null || (repeat !== undefined && repeat !== 'true')) return null
-  return {
-    ...(chunkIndex === undefined ? {} : { chunkIndex }),
-    ...(chunkSize === undefined ? {} : { chunkSize }),
-    ...(correlationId === undefined ? {} : { correlationId }),
-    ...(repeat === undefined ? {} : { repeat: true }),
-    ...(attempts === undefined ? {} : { attempts }),
-    ...(notBefore === undefined ? {} : { notBefore }),
-    ...(importsOffset === undefined ? {} : { importsOffset }),
-  }
+  const extensions: Writable<Extensions> = {}
+  if (chunkIndex !== undefined) extensions.chunkIndex = chunkIndex
+  if (chunkSize !== undefined) extensions.chunkSize = chunkSize
+  if (correlationId !== undefined) extensions.correlationId = correlationId
+  if (repeat !== undefined) extensions.repeat = true
+  if (attempts !== undefined) extensions.attempts = attempts
+  if (notBefore !== undefined) extensions.notBefore = notBefore
+  if (importsOffset !== undefined) extensions.importsOffset = importsOffset
+  return extensions
 }
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /** Undefined when absent, null when it is not a count below 2^53. */
 function readCount(text: string | undefined): number | null | undefined {

@@ -43,7 +43,7 @@ async function collected(): Promise<Record<string, readonly (readonly [Record<st
 }
 
 test('attempts and contacts are counted by outcome, and durations by what took them', async () => {
-  const attempt = { durationMs: 20, appendMs: 3, size: 100 }
+  const attempt = { status: null, reason: null, durationMs: 20, appendMs: 3, size: 100 }
   metrics.attempted({ ...attempt, outcome: 'ChunkSent', status: 202 })
   metrics.attempted({ ...attempt, outcome: 'ChunkSent', status: 202 })
   metrics.attempted({ ...attempt, outcome: 'ChunkRetryScheduled', status: 503 })
