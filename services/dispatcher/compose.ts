@@ -43,10 +43,13 @@ const groupId = 'contact-import.dispatcher'
 const lateOriginalMs = (leaseMs: number): number => Math.min(10_000, leaseMs / 3)
 
 const windowLimits = { offsets: 2_000, bytes: 2 * 1024 * 1024 }
-/** Contacts inflate about tenfold, so that a fetch brings less than a window, and all partitions at once stay small. */
+/**
+ * Contacts and outcomes inflate about tenfold, so that a fetch brings less than a window, and all partitions at once stay
+ * small. Looking back in fetches four times as large is no faster (`infra/bench/recovery.ts`).
+ */
 const maxFetchBytes = 32 * 1024
 /** More would only hold more in memory; fewer would wait for the broker. */
-const foldsAtOnce = 6
+const foldsAtOnce = 3
 const startConcurrency = 64
 /** undici takes a connection for free one turn of the event loop after its answer; a call need not wait for that. */
 const connectionsPerCall = 1.25
@@ -77,6 +80,7 @@ export function dispatcherParts(config: DispatcherConfig, log: Log, instrument: 
     groupId: `${topicPrefix}${groupId}.reader`,
     topics: [topics.deliveries.name],
     topicPrefix,
+    maxFetchBytes,
   })
   const subscription = createSubscription({
     kafka: connect(),

@@ -24,6 +24,8 @@ export type ReaderOptions = {
   readonly topicPrefix?: string
   /** How long a read waits for the event log before it throws. Default 15 s, enough to join the group again. */
   readonly idleTimeoutMs?: number
+  /** Of one partition in one fetch, compressed; what it inflates to is in memory at once. Default 128 KiB. */
+  readonly maxFetchBytes?: number
 }
 
 export type Reader = EventReader & {
@@ -35,8 +37,6 @@ export type Reader = EventReader & {
 
 /** With everything paused kafkajs sleeps this long before it looks again, so a read waits half of it on average. */
 const maxWaitMs = 50
-/** Of one partition in one fetch, compressed: outcomes inflate about tenfold, and all partitions may be read at once. */
-const maxFetchBytes = 128 * 1024
 
 /**
  * Looks back in the log through one long-lived consumer whose partitions are paused but for the reads under way.
@@ -44,7 +44,7 @@ const maxFetchBytes = 128 * 1024
  * `DependencyLost` when the log cannot be reached; a short loss in between it survives.
  */
 export function createReader(options: ReaderOptions): Reader {
-  const { kafka, topics, topicPrefix, idleTimeoutMs = 15_000 } = options
+  const { kafka, topics, topicPrefix, idleTimeoutMs = 15_000, maxFetchBytes = 128 * 1024 } = options
   const names = createTopicNames(topicPrefix)
   const admin = createAdminLink(kafka)
   const rangeOf = createOffsetRange({ admin, names })
