@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { topics } from '#schemas/events/catalogue.ts'
+import { partitionCount, topics } from '#schemas/events/catalogue.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
 import { createLane } from '#shared/adapters/kafka/lane.ts'
 import { applyTopics } from '#shared/adapters/kafka/topics.ts'
@@ -11,8 +11,9 @@ import { plannedImport } from './planned-imports.ts'
 
 const usage =
   'node infra/bench/dispatch.ts --brokers 127.0.0.1:9092 [--chunks 5000] [--contacts 100] [--concurrency 50] ' +
-  '[--latency MS (instead of 0, 20 and 100)] [--rounds 3] [--warmup 2000]'
-const given = optionsFrom(usage, ['brokers', 'chunks', 'contacts', 'concurrency', 'latency', 'rounds', 'warmup'])
+  '[--latency MS (instead of 0, 20 and 100)] [--rounds 3] [--warmup 2000] [--partitions N (instead of by key)]'
+const names = ['brokers', 'chunks', 'contacts', 'concurrency', 'latency', 'rounds', 'warmup', 'partitions'] as const
+const given = optionsFrom(usage, names)
 const brokers = given.brokers?.split(',') ?? refuse(`--brokers must be given. Usage: ${usage}`)
 const chunks = numberOption(given, 'chunks', { fallback: 5_000, min: 100, max: 1_000_000 })
 const contacts = numberOption(given, 'contacts', { fallback: 100, min: 1, max: 1_000 })
@@ -21,6 +22,8 @@ const rounds = numberOption(given, 'rounds', { fallback: 3, min: 1, max: 100 })
 const one = numberOption(given, 'latency', { fallback: -1, min: 0, max: 10_000 })
 /** Chunks sent before the clock starts, by either program: a service is not measured in its first second. */
 const warmup = numberOption(given, 'warmup', { fallback: 2_000, min: 0, max: 100_000 })
+/** 0: the imports lie where their keys put them. */
+const partitions = numberOption(given, 'partitions', { fallback: 0, min: 1, max: partitionCount })
 const all = warmup + chunks
 const latencies = one < 0 ? [0, 20, 100] : [one]
 const chunksPerImport = 50
@@ -126,7 +129,9 @@ async function plant(topicPrefix: string): Promise<void> {
   await lane.start()
   for (let planted = 0; planted < all; planted += chunksPerImport) {
     const shape = { chunks: Math.min(chunksPerImport, all - planted), contactsPerChunk: contacts }
-    const outcome = await lane.append(plannedImport(shape).records)
+    const { records } = plannedImport(shape)
+    const partition = partitions === 0 ? {} : { partition: (planted / chunksPerImport) % partitions }
+    const outcome = await lane.append(records.map((record) => ({ ...record, ...partition })))
     if (outcome.is !== 'appended') throw new Error(`The event log answered ${outcome.is}.`)
   }
   await lane.stop()

@@ -42,7 +42,12 @@ const groupId = 'contact-import.dispatcher'
 /** Nobody repeats an import within its lease; a part of it is left for clocks that differ. */
 const lateOriginalMs = (leaseMs: number): number => Math.min(10_000, leaseMs / 3)
 
-const windowLimits = { offsets: 2_000, bytes: 2 * 1024 * 1024 }
+const mib = 1024 * 1024
+/**
+ * A window of the least size has an import of 10,000 contacts and those behind it in sight. The most is what one
+ * partition needs: its calls, the outcomes on their way into the log, and what is sent until the next fetch ends.
+ */
+const windows = { offsets: 2_000, bytes: { all: 24 * mib, least: 2 * mib, most: 8 * mib } }
 /**
  * Contacts and outcomes inflate about tenfold, so that a fetch brings less than a window, and all partitions at once stay
  * small. Looking back in fetches four times as large is no faster (`infra/bench/recovery.ts`).
@@ -125,7 +130,7 @@ export function dispatcherParts(config: DispatcherConfig, log: Log, instrument: 
     queue,
     replanChunk: createReplanChunk({ ...common, appender: ports.appender }),
     passOver: deadLetters.park,
-    windowLimits,
+    windows,
     lateOriginalMs: lateOriginalMs(config.IDEMPOTENCY_LEASE_SECONDS * 1_000),
     self: randomUUID(),
     breaker: () => ({ is: gate.state().breaker, holds: (gate.closedUntil() ?? 0) > systemClock.now() }),

@@ -2,13 +2,16 @@ import { topics } from '#schemas/events/catalogue.ts'
 import type { Commit, TopicPartition } from '#shared/ports/subscription.ts'
 import { handOverOf } from './hand-over.ts'
 import { createPartitionOwner, type OwnerDeps, type PartitionOwner } from './partition-owner.ts'
+import { type ByteBudget, shareOf } from './partition-window.ts'
 
 const topic = topics.imports.name
 const commitEveryMs = 1_000
 const retryStepMs = 500
 const lastCommitWithinMs = 2_000
 
-type Deps = Omit<OwnerDeps, 'commit'> & {
+type Deps = Omit<OwnerDeps, 'commit' | 'windowLimits'> & {
+  /** Undone records of one partition, and the bytes of those of all. */
+  readonly windows: { readonly offsets: number; readonly bytes: ByteBudget }
   readonly breaker: () => { readonly is: 'closed' | 'open' | 'half_open'; readonly holds: boolean }
   /** How long attempts under way may take when the process ends, their outcomes included. */
   readonly drainWithinMs: number
@@ -26,7 +29,7 @@ export type Dispatcher = {
 
 /** Follows every planned chunk of the partitions this member owns to its outcome in the log. */
 export function createDispatcher(deps: Deps): Dispatcher {
-  const { subscription, queue, log } = deps
+  const { subscription, queue, windows, log } = deps
   const owners = new Map<number, PartitionOwner>()
   let committing: Promise<unknown> = Promise.resolve()
   let frozen = true
@@ -48,8 +51,15 @@ export function createDispatcher(deps: Deps): Dispatcher {
     return turn
   }
 
+  const busy = (): number => {
+    let count = 0
+    for (const owner of owners.values()) if (owner.isBusy()) count += 1
+    return count
+  }
+
   const ownerDeps: OwnerDeps = {
     ...deps,
+    windowLimits: { offsets: windows.offsets, bytes: () => shareOf(windows.bytes, busy()) },
     commit: (commits) => {
       const turn = committing.then(() => subscription.commit(commits))
       committing = turn.catch(() => {})

@@ -42,6 +42,8 @@ export type PartitionOwner = {
   readonly partition: number
   open(position: OpeningPosition): void
   isOpen(): boolean
+  /** It holds records that are not done. */
+  isBusy(): boolean
   /** The member kept it in a new generation, in which it would restart at its committed offset. */
   reopen(): void
   records(records: readonly LogRecord[]): void
@@ -189,6 +191,7 @@ export function createPartitionOwner(partition: number, deps: OwnerDeps): Partit
       adjust()
     },
     isOpen: () => next !== null,
+    isBusy: () => owned !== null && owned.window.undone() > 0,
     reopen() {
       if (next === null) return
       subscription.open({ ...place, offset: next })

@@ -1,7 +1,18 @@
 /** One record of `contact-import.imports` that was read and is not committed yet. */
 type Slot = { readonly offset: number; readonly bytes: number; done: boolean }
 
-export type WindowLimits = { readonly offsets: number; readonly bytes: number }
+export type WindowLimits = {
+  readonly offsets: number
+  /** Asked anew each time: other windows may come to need room. */
+  readonly bytes: () => number
+}
+
+/** Bytes of all windows of a process together, and of one of them. */
+export type ByteBudget = { readonly all: number; readonly least: number; readonly most: number }
+
+/** What one window may hold when so many hold anything: the fewer, the more, so that a lone large import is not slower. */
+export const shareOf = ({ all, least, most }: ByteBudget, windows: number): number =>
+  Math.min(most, Math.max(least, all / Math.max(1, windows)))
 
 /** Pause at 80 % of either limit and resume at 50 %, so that a full window does not flutter. */
 const pauseShare = 0.8
@@ -38,7 +49,7 @@ export function createPartitionWindow(firstOffset: number, limits: WindowLimits)
     }
   }
 
-  const share = (): number => Math.max(slots.size / limits.offsets, bytes / limits.bytes)
+  const share = (): number => Math.max(slots.size / limits.offsets, bytes / limits.bytes())
 
   return {
     add(offset, size) {

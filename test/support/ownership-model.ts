@@ -91,7 +91,7 @@ export function createOwnershipModel() {
       owned: createOwnedPartition({
         partition,
         firstOffset: committed,
-        limits: { offsets: 1_000, bytes: 1_000_000 },
+        limits: { offsets: 1_000, bytes: () => 1_000_000 },
         lateOriginalMs: 10_000,
         recovered,
         foldAgain: (chunks, from) =>

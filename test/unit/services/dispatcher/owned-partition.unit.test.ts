@@ -22,7 +22,7 @@ beforeEach(() => {
   owned = createOwnedPartition({
     partition: 0,
     firstOffset: 0,
-    limits: { offsets: 100, bytes: 1_000_000 },
+    limits: { offsets: 100, bytes: () => 1_000_000 },
     lateOriginalMs: 10_000,
     recovered: new Map(),
     foldAgain: async (chunks, since) => {

@@ -76,7 +76,7 @@ function adopt(): PartitionOwner {
     },
     replanChunk: async () => false,
     passOver: async () => true,
-    windowLimits: { offsets: 4, bytes: 1_000_000 },
+    windowLimits: { offsets: 4, bytes: () => 1_000_000 },
     lateOriginalMs: 10_000,
     metrics: { attempted() {}, replanned() {}, recovered() {}, observe() {} },
     clock: { now: () => now },

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createPartitionWindow } from '../../../../services/dispatcher/partition-window.ts'
+import { createPartitionWindow, shareOf } from '../../../../services/dispatcher/partition-window.ts'
 
-const roomy = { offsets: 1_000, bytes: 1_000_000 }
+const roomy = { offsets: 1_000, bytes: () => 1_000_000 }
 
 describe('partition window', () => {
   it('commits nothing beyond the first record that is not done', () => {
@@ -34,13 +34,35 @@ describe('partition window', () => {
   })
 
   it('is full at 80 % of either limit and has room again at 50 %', () => {
-    const window = createPartitionWindow(0, { offsets: 10, bytes: 100 })
+    const window = createPartitionWindow(0, { offsets: 10, bytes: () => 100 })
     for (let offset = 0; offset < 8; offset += 1) window.add(offset, 1)
     expect(window.isFull()).toBe(true)
     for (let offset = 0; offset < 3; offset += 1) window.done(offset)
     expect([window.isFull(), window.hasRoom()]).toEqual([false, true])
     window.add(8, 80)
     expect(window.isFull()).toBe(true)
+  })
+
+  it('has less room when others need some, and more when they do not', () => {
+    let bytes = 100
+    const window = createPartitionWindow(0, { offsets: 10, bytes: () => bytes })
+    window.add(0, 60)
+    expect([window.isFull(), window.hasRoom()]).toEqual([false, false])
+    bytes = 70
+    expect(window.isFull()).toBe(true)
+    bytes = 200
+    expect([window.isFull(), window.hasRoom()]).toEqual([false, true])
+  })
+
+  it.each([
+    [0, 8],
+    [1, 8],
+    [3, 8],
+    [4, 6],
+    [12, 2],
+    [100, 2],
+  ])('with %d windows in use each may have %d', (windows, share) => {
+    expect(shareOf({ all: 24, least: 2, most: 8 }, windows)).toBe(share)
   })
 
   it('never lets an undone record fall below the low-water mark, whatever the order of work', () => {
