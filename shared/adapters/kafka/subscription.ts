@@ -31,7 +31,7 @@ export type SubscriptionOptions = {
 }
 
 /** The longest time until an opened partition is read, and from the wish to stop until the fetch under way ends. */
-const maxWaitMs = 50
+const maxWaitMs = 100
 const handlerRetryMs = 500
 
 /** Membership in a consumer group by kafkajs. After any loss of the connection it joins again by itself. */
