@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import fc from 'fast-check'
 import type { KafkaMessage } from 'kafkajs'
 import { describe, expect, test } from 'vitest'
@@ -9,6 +8,7 @@ import {
   patchRecordDecoder,
   type RecordBytes,
 } from '#shared/adapters/kafka/record-decoder.ts'
+import { freshKafkajs } from '../../../support/fresh-kafkajs.ts'
 
 type Encode = (message: object) => { readonly buffer: Buffer }
 type Parts = {
@@ -19,24 +19,18 @@ type Parts = {
   readonly decodeMessages: (decoder: RecordBytes) => Promise<KafkaMessage[]>
 }
 
-const load = createRequire(import.meta.url)
 const protocol = 'kafkajs/src/protocol/'
 
-/** kafkajs's modules as if nobody had loaded them before; its requests are loaded after `patch`. */
-function freshParts(patch = () => {}): Parts {
-  for (const path of Object.keys(load.cache)) if (path.includes(`/${protocol}`)) delete load.cache[path]
-  patch()
-  return {
-    decode: load(`${protocol}recordBatch/record/v0/decoder`),
-    Decoder: load(`${protocol}decoder`),
-    encode: load(`${protocol}recordBatch/record/v0`),
-    encodeBatch: load(`${protocol}recordBatch/v0`).RecordBatch,
-    decodeMessages: load(`${protocol}requests/fetch/v4/decodeMessages`),
-  }
-}
+const parts = (load: NodeJS.Require): Parts => ({
+  decode: load(`${protocol}recordBatch/record/v0/decoder`),
+  Decoder: load(`${protocol}decoder`),
+  encode: load(`${protocol}recordBatch/record/v0`),
+  encodeBatch: load(`${protocol}recordBatch/v0`).RecordBatch,
+  decodeMessages: load(`${protocol}requests/fetch/v4/decodeMessages`),
+})
 
-const stock = freshParts()
-const patched = freshParts(() => {
+const stock = freshKafkajs(parts)
+const patched = freshKafkajs(parts, () => {
   patchRecordDecoder()
   patchRecordDecoder()
 })

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type EncodeRecord, type MessageToEncode, patchRecordEncoder } from '#shared/adapters/kafka/record-encoder.ts'
+import { freshKafkajs } from '../../../support/fresh-kafkajs.ts'
 
 type ProduceRequest = { encode(): Promise<{ readonly buffer: Buffer }> }
 type Parts = { readonly record: EncodeRecord; readonly produce: (options: object) => ProduceRequest }
@@ -9,12 +10,10 @@ type Parts = { readonly record: EncodeRecord; readonly produce: (options: object
 const load = createRequire(import.meta.url)
 const recordPath = 'kafkajs/src/protocol/recordBatch/record/v0'
 
-/** kafkajs's modules as if nobody had loaded them before; its requests are loaded after `patch`. */
-function freshParts(patch = () => {}): Parts {
-  for (const path of Object.keys(load.cache)) if (path.includes('/kafkajs/src/protocol/')) delete load.cache[path]
-  patch()
-  return { record: load(recordPath), produce: load('kafkajs/src/protocol/requests/produce/v3/request') }
-}
+const parts = (load: NodeJS.Require): Parts => ({
+  record: load(recordPath),
+  produce: load('kafkajs/src/protocol/requests/produce/v3/request'),
+})
 
 let encoded = 0
 function counted(encode: EncodeRecord, message: MessageToEncode) {
@@ -22,8 +21,8 @@ function counted(encode: EncodeRecord, message: MessageToEncode) {
   return encode(message)
 }
 
-const stock = freshParts()
-const patched = freshParts(() => {
+const stock = freshKafkajs(parts)
+const patched = freshKafkajs(parts, () => {
   patchRecordEncoder()
   patchRecordEncoder()
   const loaded = load.cache[load.resolve(recordPath)]
