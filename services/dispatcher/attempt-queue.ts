@@ -4,6 +4,7 @@ import type { AttemptChunk } from './attempt-chunk.ts'
 import type { AttemptGate, Pass } from './attempt-gate.ts'
 import type { Chunk } from './chunk.ts'
 import { createFairQueue } from './fair-queue.ts'
+import { createTurns } from './turns.ts'
 
 /** A timer must not overflow its 31 bits; a longer wait is looked at again after this. */
 const longestTimerMs = 3_600_000
@@ -43,12 +44,15 @@ type Deps = {
 }
 
 const afterFailureMs = 60_000
+/** Outcomes written up before the event loop looks for further answers: about a millisecond of work. */
+const outcomesPerTurn = 8
 
 /** Attempts in turns by import, as the gate lets them through. */
 export function createAttemptQueue({ attempt, gate, mayStart, maxRecording, failed, clock }: Deps): AttemptQueue {
   const ready = createFairQueue<Chunk>()
   const timers = new Map<Chunk, NodeJS.Timeout>()
   const running = new Map<number, Set<Promise<void>>>()
+  const turn = createTurns(outcomesPerTurn)
   let recording = 0
   let frozen = false
   let draining = false
@@ -95,12 +99,14 @@ export function createAttemptQueue({ attempt, gate, mayStart, maxRecording, fail
     })
   }
 
+  /** Of answers that come together, each lets its next call go before the outcome of any is written up. */
   const run = async (chunk: Chunk, pass: Pass): Promise<void> => {
     const startedAt = clock.now()
     const result = await attempt.call(chunk)
     pass.ended(result)
     recording += 1
     pump()
+    await turn()
     try {
       await attempt.record(chunk, { startedAt, result, gate: gate.state() })
     } finally {

@@ -14,7 +14,7 @@ type Held = { readonly chunk: Chunk; readonly proceed: PromiseWithResolvers<Atte
 let now: number
 let counted: boolean
 let calls: Held[]
-let records: { readonly chunk: Chunk; readonly done: PromiseWithResolvers<void> }[]
+let records: { readonly callsBefore: readonly string[]; readonly done: PromiseWithResolvers<void> }[]
 let resolved: Chunk[]
 let failures: unknown[]
 let queue: AttemptQueue
@@ -36,7 +36,7 @@ function setUp({ concurrency = 2, maxRecording = 4 } = {}) {
       },
       async record(chunk, { result }) {
         const done = Promise.withResolvers<void>()
-        records.push({ chunk, done })
+        records.push({ callsBefore: names(), done })
         await done.promise
         if (result.is === 'answered' && result.status === 200) chunk.state = { status: 'sent', attempts: 1 }
         else chunk.state = { status: 'retrying', attempts: chunk.state.attempts + 1, nextAttemptAt: now + 20 }
@@ -98,6 +98,14 @@ describe('the queue of attempts', () => {
     expect(names()).toEqual(['a', 'b'])
     await acknowledge(0)
     await eventually(() => expect(names()).toEqual(['a', 'b', 'c']))
+  })
+
+  test('lets the next calls go before it writes up any of the answers that came together', async () => {
+    setUp({ concurrency: 2, maxRecording: 4 })
+    schedule('a', 'b', 'c', 'd', 'e')
+    for (const { proceed } of calls.slice(0, 2)) proceed.resolve(ok)
+    await eventually(() => expect(records).toHaveLength(2))
+    expect(records[0]?.callsBefore).toEqual(['a', 'b', 'c', 'd'])
   })
 
   test('resolves a chunk once the log holds its outcome, not before', async () => {
