@@ -120,7 +120,7 @@ export function createPartitionOwner(partition: number, deps: OwnerDeps): Partit
   }
 
   /** Only when nobody else can have a call under way, and the commit says that this process may, is the past folded. */
-  const begin = async (first: LogRecord): Promise<OwnedPartition | null> => {
+  const begin = async ({ offset, appendedAt }: LogRecord): Promise<OwnedPartition | null> => {
     const startedAt = clock.now()
     await untilQuiet()
     const opened = await persist('opening the partition', async () => {
@@ -131,12 +131,12 @@ export function createPartitionOwner(partition: number, deps: OwnerDeps): Partit
     begun = true
     const waitedMs = clock.now() - startedAt
     const recovered = await persist('folding the deliveries', () =>
-      deps.fold({ partition, since: first.appendedAt, fromOffset: committed }),
+      deps.fold({ partition, since: appendedAt, fromOffset: committed }),
     )
     if (recovered === null) return null
     const foldMs = clock.now() - startedAt - waitedMs
     deps.metrics.recovered({ waitedMs, foldMs })
-    const found = { partition, offset: first.offset, chunks: recovered.size, waited_ms: waitedMs, fold_ms: foldMs }
+    const found = { partition, offset, chunks: recovered.size, waited_ms: waitedMs, fold_ms: foldMs }
     log.info(found, 'partition recovered')
     return createOwnedPartition({
       partition,
