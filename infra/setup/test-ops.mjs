@@ -8,7 +8,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { chromiumPaths } from './chromium.mjs'
-import { countsOf, summaryOf } from './test-summary.mjs'
+import { outcomeOf, summaryOf } from './test-summary.mjs'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
 
 const needs = [
   {
@@ -21,7 +23,7 @@ const needs = [
 
 const missing = needs.filter(({ isThere }) => !isThere())
 for (const { sentence } of missing) console.error(sentence)
-const result = missing.length > 0 ? { name: 'ops', failed: true, tests: countsOf(undefined) } : run()
+const result = missing.length > 0 ? { name: 'ops', failed: true, tests: outcomeOf(undefined) } : run()
 const { lines, failed } = summaryOf([result])
 for (const line of lines) console.log(line)
 process.exitCode = failed ? 1 : 0
@@ -35,9 +37,9 @@ function run() {
       ...['run', '--config', join('infra', 'tooling', 'vitest.config.ts'), '--project', 'ops'],
       ...['--reporter=default', '--reporter=json', `--outputFile.json=${report}`],
     ],
-    { cwd: fileURLToPath(new URL('../..', import.meta.url)), stdio: 'inherit' },
+    { cwd: root, stdio: 'inherit' },
   )
-  const tests = countsOf(existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : undefined)
+  const tests = outcomeOf(existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : undefined, root)
   rmSync(reports, { recursive: true, force: true })
   return { name: 'ops', failed: status !== 0, tests }
 }

@@ -1,5 +1,5 @@
-type Counts = { passed: number; failed: number }
-type StepResult = { name: string; failed: boolean; tests?: Counts }
+type Outcome = { passed: number; failed: number; failures: readonly string[] }
+type StepResult = { name: string; failed: boolean; tests?: Outcome }
 
-export function countsOf(report: unknown): Counts
+export function outcomeOf(report: unknown, root?: string): Outcome
 export function summaryOf(results: readonly StepResult[]): { lines: string[]; failed: boolean }

@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { countsOf, summaryOf } from './test-summary.mjs'
+import { outcomeOf, summaryOf } from './test-summary.mjs'
 
 /** @typedef {import('./test-summary.mjs').StepResult} StepResult */
 
@@ -56,7 +56,7 @@ async function runTier(name, env) {
   const report = join(reports, `${name}.json`)
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
   const exitCode = await run('vitest', ['run', '--config', config, '--project', name, ...reporters], env)
-  return { name, failed: exitCode !== 0, tests: countsOf(readReport(report)) }
+  return { name, failed: exitCode !== 0, tests: outcomeOf(readReport(report), root) }
 }
 
 /** @param {string} path @returns {unknown} */

@@ -1,29 +1,61 @@
 import { expect, test } from 'vitest'
-import { countsOf, summaryOf } from '../../../infra/setup/test-summary.mjs'
+import { outcomeOf, summaryOf } from '../../../infra/setup/test-summary.mjs'
 
-const file = (status: string, ...tests: string[]) => ({ status, assertionResults: tests.map((status) => ({ status })) })
+const file = (name: string, status: string, ...tests: readonly Record<string, unknown>[]) => ({
+  name: `/checkout/${name}`,
+  status,
+  message: status === 'failed' && tests.length === 0 ? 'Cannot find module' : '',
+  assertionResults: tests,
+})
+const passed = { status: 'passed', fullName: 'a queue takes', failureMessages: [] }
+const failed = { status: 'failed', fullName: 'a queue gives', failureMessages: ['Error: 1 is not 2\n\n    at here'] }
 
-test('a file that could not be loaded counts as a failed test', () => {
+test('what failed is told by its place and its message, a file that could not be loaded too', () => {
   const report = {
-    numPassedTests: 2,
+    numPassedTests: 3,
     numFailedTests: 1,
-    testResults: [file('passed', 'passed', 'passed'), file('failed', 'failed'), file('failed')],
+    testResults: [
+      file('a.test.ts', 'passed', passed, passed),
+      file('b.test.ts', 'failed', passed, failed),
+      file('c.test.ts', 'failed'),
+    ],
   }
-  expect(countsOf(report)).toEqual({ passed: 2, failed: 2 })
+  expect(outcomeOf(report, '/checkout/')).toEqual({
+    passed: 3,
+    failed: 2,
+    failures: [
+      'b.test.ts › a queue gives\n    Error: 1 is not 2\n        at here',
+      'c.test.ts\n    Cannot find module',
+    ],
+  })
+})
+
+test('of a long message the beginning is told', () => {
+  const message = Array.from({ length: 100 }, (_, i) => `${i} ${'x'.repeat(1_000)}`).join('\n')
+  const report = {
+    numPassedTests: 0,
+    numFailedTests: 1,
+    testResults: [file('a.test.ts', 'failed', { ...failed, failureMessages: [message] })],
+  }
+  const [text = ''] = outcomeOf(report).failures
+  expect(text).toContain('\n    29 xxx')
+  expect(text).not.toContain('\n    30 xxx')
+  expect(text.length).toBeLessThan(10_000)
 })
 
 test('a tier that wrote no report counts as a failed test', () => {
-  expect(countsOf(undefined)).toEqual({ passed: 0, failed: 1 })
+  expect(outcomeOf(undefined)).toEqual({ passed: 0, failed: 1, failures: ['No report was written.'] })
 })
 
 test('the last line is the sum over all tiers', () => {
   const { lines, failed } = summaryOf([
     { name: 'lint', failed: false },
-    { name: 'unit', failed: false, tests: { passed: 5, failed: 0 } },
-    { name: 'e2e', failed: true, tests: { passed: 1, failed: 2 } },
+    { name: 'unit', failed: false, tests: { passed: 5, failed: 0, failures: [] } },
+    { name: 'e2e', failed: true, tests: { passed: 1, failed: 2, failures: ['a.test.ts › a\n    said', 'b.test.ts'] } },
   ])
   expect(lines.at(-1)).toBe('6 passed, 2 failed')
-  expect(lines).toContain('✗ e2e (1 passed, 2 failed)')
+  const e2e = ['✗ e2e (1 passed, 2 failed)', '  ✗ a.test.ts › a\n    said', '  ✗ b.test.ts']
+  expect(lines.slice(-4, -1)).toEqual(e2e)
   expect(failed).toBe(true)
 })
 
@@ -31,7 +63,7 @@ test('a failed check fails the run although every test has passed', () => {
   expect(
     summaryOf([
       { name: 'lint', failed: true },
-      { name: 'unit', failed: false, tests: { passed: 1, failed: 0 } },
+      { name: 'unit', failed: false, tests: { passed: 1, failed: 0, failures: [] } },
     ]).failed,
   ).toBe(true)
 })
