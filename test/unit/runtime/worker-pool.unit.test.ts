@@ -54,8 +54,9 @@ describe('worker pool', () => {
 
   test('two threads work at the same time', async () => {
     const pool = poolOf({ threads: 2, maxQueue: 2 })
-    const spin = () => pool.run({ do: 'spin', bytes: bytesOf('x'), ms: 100 })
-    const outcomes = await Promise.all([spin(), spin()])
+    const begun = new Int32Array(new SharedArrayBuffer(4))
+    const meet = () => pool.run({ do: 'meet', bytes: bytesOf('x'), begun })
+    const outcomes = await Promise.all([meet(), meet()])
     expect(new Set(outcomes.map((outcome) => outcome.is === 'done' && outcome.value.threadId)).size).toBe(2)
   })
 
