@@ -22,8 +22,8 @@ export interface ImportJobWriter {
   /** The next offset to fold per partition, stored beside the documents; absent before the first batch. */
   positions(partitions: readonly TopicPartition[]): Promise<readonly Position[]>
   /**
-   * Moves positions forward and never back. False when one was found before its `from`, or gone: the store was put
-   * back to an earlier state meanwhile, and that position stays where it is.
+   * Moves positions forward and never back, those of one partition number together. False when one was found before its
+   * `from`, or gone: the store was put back to an earlier state meanwhile, and no position of that number was moved.
    */
   advance(advances: readonly Advance[]): Promise<boolean>
 }

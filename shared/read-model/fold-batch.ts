@@ -48,6 +48,20 @@ export async function foldBatch({ jobs, items, stored, announceEnds }: Batch): P
   return (await jobs.advance(advances)) ? reached : null
 }
 
+/**
+ * Where to read on from. A partition without a position gets one, so that a store that was emptied later is known by its
+ * absence. Throws when it was emptied right then.
+ */
+export async function openPositions(
+  jobs: ImportJobWriter,
+  beginnings: readonly Position[],
+): Promise<readonly Position[]> {
+  await jobs.advance(beginnings.map(({ offset: to, ...place }) => ({ ...place, from: null, to })))
+  const found = await jobs.positions(beginnings)
+  if (found.length < beginnings.length) throw new Error('The store was put back while its positions were read.')
+  return found
+}
+
 /** Whether a known position is stored no more, or was farther. */
 export const isBehind = (found: readonly Position[], known: readonly Position[]): boolean =>
   known.some((one) => (offsetAt(found, one) ?? -1) < one.offset)

@@ -2,7 +2,7 @@ import type { LogRecord } from '#shared/ports/event-log.ts'
 import type { ImportJobWriter } from '#shared/ports/import-jobs.ts'
 import type { Position, Subscription, TopicPartition } from '#shared/ports/subscription.ts'
 import type { Log } from '#shared/runtime/log.ts'
-import { type AnnounceEnds, foldBatch, isBehind } from './fold-batch.ts'
+import { type AnnounceEnds, foldBatch, isBehind, openPositions } from './fold-batch.ts'
 import { toFoldItem } from './fold-item.ts'
 import { enqueue, hasRoom, isFull, type Lane, leave, newLane, nextBatch, openingOf, reachedBy } from './lane.ts'
 
@@ -41,12 +41,6 @@ export type Projector = {
   reached(): readonly Position[]
 }
 
-/** A partition without a position gets one, so that a store that was emptied later is known by its absence. */
-async function positionsIn(jobs: ImportJobWriter, beginnings: readonly Position[]): Promise<readonly Position[]> {
-  await jobs.advance(beginnings.map(({ offset: to, ...place }) => ({ ...place, from: null, to })))
-  return await jobs.positions(beginnings)
-}
-
 /** Keeps the read model up with the log, from the positions stored beside it. */
 export function createProjector(deps: Deps): Projector {
   const { subscription, readModel, announceEnds, limitOf = () => Number.POSITIVE_INFINITY, pause, log } = deps
@@ -76,7 +70,7 @@ export function createProjector(deps: Deps): Projector {
       const now = await readModel.current()
       const beginnings = await subscription.beginnings(lane.partitions)
       const stores = []
-      for (const jobs of now.stores) stores.push({ jobs, stored: await positionsIn(jobs, beginnings) })
+      for (const jobs of now.stores) stores.push({ jobs, stored: await openPositions(jobs, beginnings) })
       await readModel.follows(lane.partition, now.revision)
       if (isOver(lane)) return
       lane.revision = now.revision

@@ -185,23 +185,34 @@ function positions(open: () => Jobs) {
     expect(await jobs.positions([imports(3)])).toEqual([{ ...imports(3), offset: 12 }])
   })
 
-  test('a position that was put back or removed meanwhile is told and stays, and the others move', async () => {
+  test('when a position was put back or removed meanwhile, none of its partition number moves, others do', async () => {
     const jobs = open()
-    await jobs.advance([
-      { ...imports(3), from: null, to: 10 },
-      { ...deliveries(3), from: null, to: 10 },
-    ])
+    const places = [imports(3), deliveries(3), imports(4), deliveries(4)]
+    await jobs.advance(places.map((place) => ({ ...place, from: null, to: 10 })))
     const tooFar = { ...imports(3), from: 11, to: 12 }
-    expect(await jobs.advance([tooFar, { ...deliveries(3), from: 10, to: 15 }])).toBe(false)
-    expect(await jobs.advance([{ ...imports(4), from: 1, to: 2 }])).toBe(false)
-    const found = await jobs.positions([imports(3), deliveries(3), imports(4)])
-    expect(found).toHaveLength(2)
-    expect(found).toEqual(
-      expect.arrayContaining([
-        { ...imports(3), offset: 10 },
-        { ...deliveries(3), offset: 15 },
-      ]),
-    )
+    const others = [deliveries(3), imports(4), deliveries(4)].map((place) => ({ ...place, from: 10, to: 15 }))
+    expect(await jobs.advance([tooFar, ...others])).toBe(false)
+    expect(await jobs.advance([{ ...imports(5), from: 1, to: 2 }])).toBe(false)
+    expect(await jobs.positions([...places, imports(5)])).toEqual([
+      { ...imports(3), offset: 10 },
+      { ...deliveries(3), offset: 10 },
+      { ...imports(4), offset: 15 },
+      { ...deliveries(4), offset: 15 },
+    ])
+  })
+
+  test('a topic whose position is not stored yet gets one beside the other', async () => {
+    const jobs = open()
+    await jobs.advance([{ ...imports(3), from: null, to: 10 }])
+    const both = [
+      { ...imports(3), from: 10, to: 11 },
+      { ...deliveries(3), from: null, to: 4 },
+    ]
+    expect(await jobs.advance(both)).toBe(true)
+    expect(await jobs.positions([imports(3), deliveries(3)])).toEqual([
+      { ...imports(3), offset: 11 },
+      { ...deliveries(3), offset: 4 },
+    ])
   })
 }
 

@@ -1,8 +1,9 @@
 import type { Kafka } from 'kafkajs'
 import type { Db } from 'mongodb'
 import { expect } from 'vitest'
-import { topics } from '#schemas/events/catalogue.ts'
+import { partitionCount, topics } from '#schemas/events/catalogue.ts'
 import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
+import { createMongoImportJobs } from '#shared/adapters/mongo/import-jobs.ts'
 import type { EventRecord } from '#shared/domain/events/record.ts'
 import { eventually } from './eventually.ts'
 import { asTexts, documentsOf, type History } from './job-history.ts'
@@ -38,6 +39,15 @@ export async function projectionOf(kafka: Kafka, nameOf: OwnTopics['nameOf']) {
   return { documents: documentsOf(records), ends }
 }
 
+/** The offsets stored for a collection, by topic and partition. */
+export async function positionsOf(db: Db, collection: string): Promise<ReadonlyMap<string, number>> {
+  const places = [topics.imports, topics.deliveries].flatMap(({ name: topic }) =>
+    Array.from({ length: partitionCount }, (_, partition) => ({ topic, partition })),
+  )
+  const found = await createMongoImportJobs({ db, collection }).positions(places)
+  return new Map(found.map(({ topic, partition, offset }) => [`${topic}/${partition}`, offset]))
+}
+
 /** Waits until the collection holds exactly these documents, byte for byte, and its positions are at the ends. */
 export async function expectProjected(
   db: Db,
@@ -46,8 +56,7 @@ export async function expectProjected(
 ): Promise<void> {
   await eventually(
     async () => {
-      const positions = await db.collection('projection_positions').find({ collection }).toArray()
-      const reached = new Map(positions.map(({ topic, partition, offset }) => [`${topic}/${partition}`, offset]))
+      const reached = await positionsOf(db, collection)
       expect([...ends].filter(([place, end]) => reached.get(place) !== end)).toEqual([])
     },
     { withinMs, everyMs: 100 },

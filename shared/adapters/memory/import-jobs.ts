@@ -36,12 +36,13 @@ export function createMemoryImportJobs(): ImportJobWriter & ImportJobReader {
 
     async advance(advances) {
       const isKept = ({ from, ...place }: Advance) => from === null || (reached.get(idOf(place))?.offset ?? -1) >= from
-      const kept = advances.filter(isKept)
-      for (const { topic, partition, to } of kept) {
+      const refused = new Set(advances.filter((advance) => !isKept(advance)).map(({ partition }) => partition))
+      for (const { topic, partition, to } of advances) {
+        if (refused.has(partition)) continue
         const former = reached.get(idOf({ topic, partition }))?.offset ?? 0
         reached.set(idOf({ topic, partition }), { topic, partition, offset: Math.max(former, to) })
       }
-      return kept.length === advances.length
+      return refused.size === 0
     },
 
     async find(jobId) {

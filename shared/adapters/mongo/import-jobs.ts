@@ -14,20 +14,23 @@ import type {
   JobListing,
   JobSummaryDocument,
 } from '#shared/ports/import-jobs.ts'
-import type { Position, TopicPartition } from '#shared/ports/subscription.ts'
+import type { TopicPartition } from '#shared/ports/subscription.ts'
 import { mapped } from './database-lost.ts'
 
 export const importJobsCollection = 'import_jobs'
 export const positionsCollection = 'projection_positions'
 
+/** One document per partition number, so that the positions of its topics move together or not at all. */
 type PositionDocument = {
-  /** `collection/topic/partition`: each collection of documents has its own positions. */
+  /** `collection/partition`: each collection of documents has its own positions. */
   _id: string
   collection: string
-  topic: Position['topic']
   partition: number
-  offset: number
+  /** By topic, with slashes: a dot would be a path within the document. */
+  offsets: Record<string, number>
 }
+const fieldOf = (topic: TopicPartition['topic']): string => topic.replaceAll('.', '/')
+const pathOf = (topic: TopicPartition['topic']): string => `offsets.${fieldOf(topic)}`
 
 type Options = {
   readonly db: Db
@@ -42,7 +45,7 @@ export function createMongoImportJobs({
 }: Options): ImportJobWriter & ImportJobReader {
   const jobs = db.collection<ImportJobDocument>(collection)
   const positions = db.collection<PositionDocument>(positionsCollection)
-  const positionId = ({ topic, partition }: TopicPartition) => `${collection}/${topic}/${partition}`
+  const positionId = (partition: number) => `${collection}/${partition}`
   return {
     async load(jobIds) {
       const read = async (ids: readonly string[]) => {
@@ -63,24 +66,36 @@ export function createMongoImportJobs({
     },
 
     async positions(partitions) {
-      const ids = partitions.map(positionId)
+      const ids = new Set(partitions.map(({ partition }) => positionId(partition)))
       // Majority: a position that could still be rolled back would skip what the documents then lack.
-      const found = await mapped(() => positions.find({ _id: { $in: ids } }, { readConcern: 'majority' }).toArray())
-      return found.map(({ topic, partition, offset }) => ({ topic, partition, offset }))
+      const found = await mapped(() =>
+        positions.find({ _id: { $in: [...ids] } }, { readConcern: 'majority' }).toArray(),
+      )
+      const byPartition = new Map(found.map(({ partition, offsets }) => [partition, offsets]))
+      return partitions.flatMap(({ topic, partition }) => {
+        const offset = byPartition.get(partition)?.[fieldOf(topic)]
+        return offset === undefined ? [] : [{ topic, partition, offset }]
+      })
     },
 
     async advance(advances) {
       if (advances.length === 0) return true
-      const writes = advances.map(({ from, to, ...place }) => ({
-        updateOne: {
-          filter: { _id: positionId(place), ...(from !== null && { offset: { $gte: from } }) },
-          // $max: a former owner of the partition that reports late must not move it back.
-          update: { $max: { offset: to }, $setOnInsert: { collection, ...place } },
-          upsert: from === null,
-        },
-      }))
+      const writes = [...Map.groupBy(advances, ({ partition }) => partition)].map(([partition, topics]) => {
+        const fences = topics.flatMap(({ topic, from }) => (from === null ? [] : [[pathOf(topic), { $gte: from }]]))
+        return {
+          updateOne: {
+            filter: { _id: positionId(partition), ...Object.fromEntries(fences) },
+            update: {
+              // $max: a former owner of the partition that reports late must not move it back.
+              $max: Object.fromEntries(topics.map(({ topic, to }) => [pathOf(topic), to])),
+              $setOnInsert: { collection, partition },
+            },
+            upsert: fences.length === 0,
+          },
+        }
+      })
       const { matchedCount, upsertedCount } = await mapped(() => positions.bulkWrite(writes, { ordered: false }))
-      return matchedCount + upsertedCount === advances.length
+      return matchedCount + upsertedCount === writes.length
     },
 
     async find(jobId) {

@@ -8,7 +8,7 @@ import { eventually } from '../../support/eventually.ts'
 import { jobHistory } from '../../support/job-history.ts'
 import { createOwnSurroundings, type OwnSurroundings } from '../../support/own-surroundings.ts'
 import { createProducer, type Producer } from '../../support/producer.ts'
-import { appendHistory, expectProjected, projectionOf } from '../../support/projected.ts'
+import { appendHistory, expectProjected, positionsOf, projectionOf } from '../../support/projected.ts'
 import { type ServiceProcess, startServiceProcess } from '../../support/service-process.ts'
 
 let own: OwnSurroundings
@@ -54,12 +54,6 @@ const active = async (): Promise<string> => (await admin('projections', 'show'))
 const jobsIn = (collection: string) => own.mongo.db.collection<ImportJobDocument>(collection)
 const collections = async () =>
   (await own.mongo.db.listCollections().toArray()).map(({ name }) => name).filter((name) => /^import_jobs/.test(name))
-
-/** The offsets stored for a collection, by topic and partition. */
-async function positionsOf(collection: string): Promise<Map<string, number>> {
-  const found = await own.mongo.db.collection('projection_positions').find({ collection }).toArray()
-  return new Map(found.map(({ topic, partition, offset }) => [`${topic}/${partition}`, offset]))
-}
 
 /** Appends and reads, as clients do, until told to stop; no job may vanish or go back. */
 function traffic() {
@@ -198,10 +192,10 @@ describe('projections', () => {
     await append(100)
     // As where no projector ever was: there is none to wait for.
     await own.mongo.db.collection('projections').deleteMany({ partition: { $exists: true } })
-    const before = await positionsOf(await active())
+    const before = await positionsOf(own.mongo.db, await active())
     const { exitCode, value } = await admin('projections', 'rebuild')
     expect({ exitCode, differing: value.differing }).toEqual({ exitCode: 0, differing: 0 })
-    expect(await positionsOf(value.collection)).toEqual(before)
+    expect(await positionsOf(own.mongo.db, value.collection)).toEqual(before)
     projector = await startServiceProcess('services/projector/main.ts', own.environment)
     await expectProjected(own.mongo.db, await theLog(), { collection: value.collection })
   })

@@ -5,7 +5,7 @@ import { createMemoryImportJobs } from '#shared/adapters/memory/import-jobs.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
 import type { ImportJobReader, ImportJobWriter } from '#shared/ports/import-jobs.ts'
 import type { Position } from '#shared/ports/subscription.ts'
-import { foldBatch } from '#shared/read-model/fold-batch.ts'
+import { foldBatch, openPositions } from '#shared/read-model/fold-batch.ts'
 import { toFoldItem } from '#shared/read-model/fold-item.ts'
 import type { Log } from '#shared/runtime/log.ts'
 import { createRandom, type Random } from '../../../infra/bench/random.ts'
@@ -13,6 +13,8 @@ import { asTexts, documentsOf, inPartition, jobHistory } from '../../support/job
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent }
 const partition = 3
+const topicsOfLog: TopicName[] = ['contact-import.imports', 'contact-import.deliveries']
+const beginnings = topicsOfLog.map((topic) => ({ topic, partition, offset: 0 }))
 
 type Store = ImportJobWriter & ImportJobReader
 type Trouble = 'killed before' | 'killed after' | 'put back' | null
@@ -30,19 +32,20 @@ function troubledStore(random: Random) {
     inner = createMemoryImportJobs()
     for (const { run } of done) await run(inner)
   }
-  /** To before a position moved, as a backup that is older than a batch. */
+  /** To before a position moved, as a backup that is older than a batch. To be told where it is already moves none. */
   async function putBackToBackup() {
     const moves = [...done.keys()].filter((index) => done[index]?.moves)
     await putBack(moves[Math.floor(moves.length * trouble.keep)] ?? done.length)
   }
-  async function call<T>(run: (store: Store) => Promise<T>, { changes = false, moves = false } = {}): Promise<T> {
+  async function call<T>(run: (store: Store) => Promise<T>, { changes = false } = {}): Promise<T> {
     const meets = calls++ === trouble.at ? trouble.is : null
     // Owners that act at once get their answers in any order.
     for (let turns = random.below(12); turns > 0; turns -= 1) await null
     if (meets === 'killed before') throw new Error('killed')
     if (meets === 'put back') await putBackToBackup()
+    const before = await positionsIn(inner)
     const result = await run(inner)
-    if (changes) done.push({ run, moves })
+    if (changes) done.push({ run, moves: (await positionsIn(inner)) !== before })
     if (meets === 'killed after') throw new Error('killed')
     return result
   }
@@ -50,8 +53,7 @@ function troubledStore(random: Random) {
     load: (ids) => call((store) => store.load(ids)),
     positions: (partitions) => call((store) => store.positions(partitions)),
     save: (changes) => call((store) => store.save(changes), { changes: true }),
-    advance: (advances) =>
-      call((store) => store.advance(advances), { changes: true, moves: advances.some(({ from, to }) => from !== to) }),
+    advance: (advances) => call((store) => store.advance(advances), { changes: true }),
   }
   return {
     jobs,
@@ -63,15 +65,15 @@ function troubledStore(random: Random) {
   }
 }
 
+const positionsIn = async (store: Store): Promise<string> => JSON.stringify(await store.positions(beginnings))
+
 /** Whoever owns the partition: reads on from the stored positions, and from its own knowledge while it lives. */
 function createOwner(jobs: ImportJobWriter, log: readonly LogRecord[]) {
-  const topicsOfLog: TopicName[] = ['contact-import.imports', 'contact-import.deliveries']
   let stored: readonly Position[] | null = null
 
   return async function step(sizes: readonly number[]): Promise<boolean> {
     if (stored === null) {
-      await jobs.advance(topicsOfLog.map((topic) => ({ topic, partition, from: null, to: 0 })))
-      stored = await jobs.positions(topicsOfLog.map((topic) => ({ topic, partition })))
+      stored = await openPositions(jobs, beginnings)
     }
     const batch = topicsOfLog.flatMap((topic, index) => {
       const from = stored?.find((one) => one.topic === topic)?.offset ?? 0
@@ -127,6 +129,18 @@ test('whatever dies, repeats or competes, and wherever the store is put back, th
     { numRuns: 800 },
   ))
 
+const quiet: Turn = { owner: '0', sizes: [0, 0], trouble: null, inCalls: 0, keep: 0, putBackTo: null }
+/** To before the move of a topic that the batch has nothing of. */
+const behindInTheOtherTopic: Turn[] = [
+  { ...quiet, sizes: [0, 1] },
+  { ...quiet, sizes: [1, 0], trouble: 'put back', inCalls: 3, keep: 0.5 },
+]
+const emptiedWhileOpened: Turn[] = [
+  { ...quiet, trouble: 'killed after' },
+  { ...quiet, sizes: [0, 1], trouble: 'put back', inCalls: 1 },
+  { ...quiet, sizes: [1, 0], trouble: 'put back', inCalls: 3 },
+]
+
 test('a store that is put back in the middle of a batch lacks nothing either', () =>
   fc.assert(
     fc.asyncProperty(
@@ -134,7 +148,13 @@ test('a store that is put back in the middle of a batch lacks nothing either', (
       fc.array(turn(['0'], [null, 'killed after', 'put back']), { minLength: 3, maxLength: 25 }),
       expectTheLog,
     ),
-    { numRuns: 400 },
+    {
+      numRuns: 400,
+      examples: [
+        [0, behindInTheOtherTopic],
+        [0, emptiedWhileOpened],
+      ],
+    },
   ))
 
 test('a batch that says nothing new writes no document', async () => {
@@ -155,4 +175,11 @@ test('a batch that says nothing new writes no document', async () => {
   expect(saved).toEqual([3])
   expect(await foldBatch({ jobs, stored: stored ?? [], items })).toEqual(stored)
   expect(saved).toEqual([3])
+})
+
+test('positions that vanish while they are read are not taken for a beginning', async () => {
+  const inner = createMemoryImportJobs()
+  expect(await openPositions(inner, beginnings)).toEqual(beginnings)
+  const emptied = { ...createMemoryImportJobs(), advance: inner.advance }
+  await expect(openPositions(emptied, beginnings)).rejects.toThrow('put back')
 })
