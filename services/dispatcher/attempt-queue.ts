@@ -1,10 +1,10 @@
 import { nextAction } from '#shared/domain/delivery/chunk-delivery.ts'
 import type { Clock } from '#shared/ports/clock.ts'
+import { createTurns } from '#shared/runtime/turns.ts'
 import type { AttemptChunk } from './attempt-chunk.ts'
 import type { AttemptGate, Pass } from './attempt-gate.ts'
 import type { Chunk } from './chunk.ts'
 import { createFairQueue } from './fair-queue.ts'
-import { createTurns } from './turns.ts'
 
 /** A timer must not overflow its 31 bits; a longer wait is looked at again after this. */
 const longestTimerMs = 3_600_000

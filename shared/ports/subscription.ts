@@ -16,7 +16,8 @@ export type SubscriptionHandlers = {
   /** A rebalance begins: from here to the next `assigned` nothing may be committed and no new work started. */
   rebalancing(): void
   /**
-   * The next records of one partition, in order. Must not wait for slow work: copy, enqueue, return.
+   * The next records of one partition, in order. Must not wait for slow work: copy, enqueue, return. Called once in a
+   * turn of the event loop, so that other input is looked at in between however much was fetched.
    * When it throws or rejects, the same records come again a little later.
    */
   records(records: readonly LogRecord[]): void | Promise<void>

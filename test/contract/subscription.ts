@@ -136,6 +136,24 @@ export function subscriptionContract({ create }: { create: () => Promise<GroupUn
     expect(new Set(member.records.map(({ partition }) => partition))).toEqual(new Set([first?.partition]))
   })
 
+  it('looks at other input before it hands over the records of a further partition', async () => {
+    for (let partition = 0; partition < partitionCount; partition += 1) await append(1, partition)
+    const member = await join({ opens: false })
+    const turns: number[] = []
+    let turn = 0
+    const watch = (): void => {
+      turn += 1
+      if (turns.length < partitionCount) setImmediate(watch)
+    }
+    watch()
+    member.onRecords = () => {
+      turns.push(turn)
+    }
+    for (const one of member.owned) member.subscription.open({ ...one, offset: 0 })
+    await eventually(() => expect(turns).toHaveLength(partitionCount))
+    expect(new Set(turns).size).toBe(partitionCount)
+  })
+
   it('brings the same records again when their handler fails', async () => {
     const member = await join({ opens: true })
     let failures = 0

@@ -9,6 +9,7 @@ import type {
   TopicPartition,
 } from '#shared/ports/subscription.ts'
 import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
+import { createTurns } from '#shared/runtime/turns.ts'
 import { createAdminLink } from './admin-link.ts'
 import { toLogRecord } from './log-record.ts'
 import { type ClusterPartition, createMembership } from './membership.ts'
@@ -42,6 +43,7 @@ export function createSubscription(options: SubscriptionOptions): Subscription {
   const admin = createAdminLink(kafka)
   const lookup = createOffsetLookup({ admin, names, groupId })
   const paused = new Set<string>()
+  const turn = createTurns(1)
   let handlers: SubscriptionHandlers | null = null
   let generation: { readonly consumer: Consumer; readonly owned: ReadonlySet<string> } | null = null
   let stopping = false
@@ -76,6 +78,7 @@ export function createSubscription(options: SubscriptionOptions): Subscription {
   async function batch({ batch, isStale, resolveOffset }: EachBatchPayload) {
     const topic = names.inCatalogue(batch.topic)
     if (topic === null) return
+    await turn()
     const { partition } = batch
     // Fetched before the pause or the seek: not resolved, so it is fetched again when it is wanted.
     if (stopping || generation === null || isStale() || paused.has(keyOf({ topic, partition }))) return

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { TopicName } from '#schemas/events/catalogue.ts'
 import type { Position, Subscription, SubscriptionHandlers, TopicPartition } from '#shared/ports/subscription.ts'
+import { createTurns } from '#shared/runtime/turns.ts'
 import type { MemoryEventLog } from './event-log.ts'
 import type { GroupMember, MemoryGroups } from './event-log-groups.ts'
 
@@ -20,6 +21,7 @@ type Reading = { readonly place: TopicPartition; next: number; paused: boolean; 
 /** Membership in a group of a log in memory. Fulfils the same contract as the one in Kafka. */
 export function createMemorySubscription({ log, groups, groupId, topics }: MemorySubscriptionOptions): Subscription {
   const id = randomUUID()
+  const turn = createTurns(1)
   let readings = new Map<string, Reading>()
   let handlers: SubscriptionHandlers | null = null
   let joinedBefore = false
@@ -51,8 +53,8 @@ export function createMemorySubscription({ log, groups, groupId, topics }: Memor
   async function deliver(reading: Reading) {
     if (reading.busy) return
     reading.busy = true
-    await nextTurn()
     for (;;) {
+      await turn()
       const { topic, partition } = reading.place
       const from = reading.next
       const records = log.partition(topic, partition).slice(from, from + batchRecords)
@@ -61,9 +63,7 @@ export function createMemorySubscription({ log, groups, groupId, topics }: Memor
         await handlers.records(records)
         // An `open` by the handler itself wins.
         if (reading.next === from) reading.next = from + records.length
-      } catch {
-        await nextTurn()
-      }
+      } catch {} // the same records again, in another turn
     }
     reading.busy = false
   }

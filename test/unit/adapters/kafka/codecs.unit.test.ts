@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { gunzipSync, gzipSync, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import fc from 'fast-check'
 import kafkajs from 'kafkajs'
@@ -40,6 +41,24 @@ describe.each([
   it.each([10, 100_000])('rejects damage, at %i contacts', async (count) => {
     const damaged = deflate(contacts(count)).subarray(0, -9)
     await expect(codec.decompress(damaged)).rejects.toThrow()
+  })
+
+  it('looks at other input between batches that come together, each large for this thread', async () => {
+    const batch = deflate(randomBytes(8 * 1024))
+    const turns: number[] = []
+    let turn = 0
+    const watch = (): void => {
+      turn += 1
+      if (turns.length < 5) setImmediate(watch)
+    }
+    watch()
+    await Promise.all(
+      Array.from({ length: 5 }, async () => {
+        await codec.decompress(batch)
+        turns.push(turn)
+      }),
+    )
+    expect(new Set(turns).size).toBe(5)
   })
 
   it('is what kafkajs uses once it is registered', () => {

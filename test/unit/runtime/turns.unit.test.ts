@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createTurns } from '../../../../services/dispatcher/turns.ts'
+import { createTurns } from '#shared/runtime/turns.ts'
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
