@@ -62,6 +62,8 @@ const connectionsPerCall = 1.25
 const maxRecording = 256
 /** A broker that answers in 2 ms would get sends of a few outcomes each: at 500 a second a third more processor time. */
 const sendEveryMs = 50
+/** Half of those places: an AI system that answers at once would fill them all in that time, and calls would stop. */
+const sendAtOnceRecords = maxRecording / 2
 /** An attempt takes 10 s at most; the rest of 25 s is for its outcome, the last commit and the leave. */
 const drainWithinMs = 17_000
 
@@ -77,7 +79,7 @@ export function dispatcherParts(config: DispatcherConfig, log: Log, instrument: 
   const kafka = connect()
   const appender = createAppender({
     lanes: [topics.deliveries, topics.imports, topics.deadLetters].map((topic) =>
-      createLane({ kafka, topic, topicPrefix, sendEveryMs }),
+      createLane({ kafka, topic, topicPrefix, sendEveryMs, sendAtOnceRecords }),
     ),
   })
   const reader = createReader({

@@ -31,39 +31,46 @@ export type LaneQueue = ReturnType<typeof createLaneQueue>
 export function createLaneQueue({ maxQueuedBytes, maxQueuedAgeMs, maxGroupBytes }: LaneQueueOptions) {
   let queue: Waiting[] = []
   let queuedBytes = 0
+  let queuedRecords = 0
   let ageCheck: NodeJS.Timeout | undefined
+
+  function count({ bytes, records }: Waiting, sign: 1 | -1) {
+    queuedBytes += sign * bytes
+    queuedRecords += sign * records.length
+  }
 
   function add(append: Pick<Waiting, 'records' | 'partition' | 'urgent'>): Promise<AppendOutcome> {
     const bytes = append.records.reduce((sum, record) => sum + sizeOf(record), 0)
     const full = queue.length > 0 && queuedBytes + bytes > maxQueuedBytes
     if (full && !append.urgent) return Promise.resolve({ is: 'overloaded' })
     const { promise, resolve } = Promise.withResolvers<AppendOutcome>()
-    queue.push({ ...append, bytes, since: performance.now(), alone: false, settle: resolve })
-    queuedBytes += bytes
+    const waiting = { ...append, bytes, since: performance.now(), alone: false, settle: resolve }
+    queue.push(waiting)
+    count(waiting, 1)
     return promise
   }
 
   /** The longest head of the queue that may leave together; at least one append unless the queue is empty. */
   function take(): readonly Waiting[] {
-    let count = 0
+    let callers = 0
     let records = 0
     let bytes = 0
     for (const next of queue) {
       records += next.records.length
       bytes += next.bytes
-      if (count > 0 && (next.alone || records > maxGroupRecords || bytes > maxGroupBytes)) break
-      count += 1
+      if (callers > 0 && (next.alone || records > maxGroupRecords || bytes > maxGroupBytes)) break
+      callers += 1
       if (next.alone) break
     }
-    const group = queue.splice(0, count)
-    for (const one of group) queuedBytes -= one.bytes
+    const group = queue.splice(0, callers)
+    for (const one of group) count(one, -1)
     return group
   }
 
   /** For a group that was surely not sent. Its age goes on. */
   function putBack(group: readonly Waiting[]) {
     queue.unshift(...group)
-    for (const one of group) queuedBytes += one.bytes
+    for (const one of group) count(one, 1)
   }
 
   function putBackAlone(group: readonly Waiting[]) {
@@ -76,7 +83,7 @@ export function createLaneQueue({ maxQueuedBytes, maxQueuedAgeMs, maxGroupBytes 
     if (refused.length === 0) return
     queue = queue.filter((one) => !which(one))
     for (const one of refused) {
-      queuedBytes -= one.bytes
+      count(one, -1)
       one.settle({ is: 'overloaded' })
     }
   }
@@ -94,7 +101,12 @@ export function createLaneQueue({ maxQueuedBytes, maxQueuedAgeMs, maxGroupBytes 
     refuse(() => true)
   }
 
-  return { add, take, putBack, putBackAlone, watchAge, close, isEmpty: () => queue.length === 0 }
+  return {
+    ...{ add, take, putBack, putBackAlone, watchAge, close },
+    isEmpty: () => queue.length === 0,
+    /** Those of all appends that wait. */
+    records: () => queuedRecords,
+  }
 }
 
 function sizeOf({ key, headers, value }: PlacedRecord): number {

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Kafka } from 'kafkajs'
 import type { Topic, TopicName } from '#schemas/events/catalogue.ts'
 import type { AppendOutcome, EventAppender, NewRecord, RawRecord } from '#shared/ports/event-log.ts'
@@ -23,6 +22,8 @@ export type LaneOptions = {
    * for many small sends. The first append after a rest waits for nothing. Default 0.
    */
   readonly sendEveryMs?: number
+  /** So many records do not wait for that time to pass. Default: any number waits. */
+  readonly sendAtOnceRecords?: number
   /** Told once per send: how much left together and what came of it. */
   readonly onSend?: (send: { records: number; bytes: number; callers: number; outcome: string }) => void
 }
@@ -44,7 +45,8 @@ export type Lane = Pick<EventAppender, 'partitionFor'> & {
  */
 export function createLane(options: LaneOptions): Lane {
   const { kafka, topic, topicPrefix, sendTimeoutMs = 10_000, onSend = () => {} } = options
-  const { maxQueuedBytes = 64 * 1024 * 1024, maxQueuedAgeMs = 2_000, sendEveryMs = 0 } = options
+  const { maxQueuedBytes = 64 * 1024 * 1024, maxQueuedAgeMs = 2_000 } = options
+  const { sendEveryMs = 0, sendAtOnceRecords = Number.POSITIVE_INFINITY } = options
   const partitionFor = createPartitionFor(topic.partitions)
   const queue = createLaneQueue({
     maxQueuedBytes,
@@ -63,11 +65,25 @@ export function createLane(options: LaneOptions): Lane {
   let sending: Promise<void> | null = null
   let lastSend = Number.NEGATIVE_INFINITY
   let stopping: Promise<void> | null = null
+  let sendAtOnce = () => {}
+
+  const isPressing = (): boolean => queue.records() >= sendAtOnceRecords || stopping !== null
+
+  async function untilDue() {
+    const early = lastSend + sendEveryMs - performance.now()
+    if (early <= 0 || isPressing()) return
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, early)
+      sendAtOnce = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
 
   async function sendAll() {
     while (!queue.isEmpty()) {
-      const early = lastSend + sendEveryMs - performance.now()
-      if (early > 0 && stopping === null) await delay(early)
+      await untilDue()
       const producer = await connection.producer()
       if (producer === null) return
       const group = queue.take()
@@ -131,6 +147,7 @@ export function createLane(options: LaneOptions): Lane {
     if (placed.some((record) => record.topic !== topic.name || record.partition !== partition))
       throw new TypeError(`All records of one append must be of ${topic.name} and of one partition.`)
     const waiting = queue.add({ records: placed, partition, urgent })
+    if (isPressing()) sendAtOnce()
     wake()
     return waiting
   }
@@ -155,6 +172,7 @@ export function createLane(options: LaneOptions): Lane {
 
   function stop() {
     stopping ??= drainAndClose()
+    sendAtOnce()
     return stopping
   }
 

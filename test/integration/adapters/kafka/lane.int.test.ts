@@ -90,6 +90,23 @@ describe('a lane', () => {
     expect(sends).toEqual([1, 20])
   })
 
+  it('holds back no more than so many records, and nothing when it stops', async () => {
+    const sends: number[] = []
+    const lane = await startLane({
+      sendEveryMs: 3_600_000,
+      sendAtOnceRecords: 10,
+      maxQueuedAgeMs: 60_000,
+      onSend: ({ records }) => sends.push(records),
+    })
+    expect(await lane.append(recordsOf('first', 1))).toEqual({ is: 'appended' })
+    const many = [4, 4, 2].map((count) => lane.append(recordsOf(`of-${count}`, count)))
+    expect(await Promise.all(many)).toEqual(many.map(() => ({ is: 'appended' })))
+    const last = lane.append(recordsOf('last', 1))
+    await lane.stop()
+    expect(await last).toEqual({ is: 'appended' })
+    expect(sends).toEqual([1, 10, 1])
+  })
+
   it('does not hold back the first append after a rest', async () => {
     const lane = await startLane({ sendEveryMs: 3_600_000, maxQueuedAgeMs: 20_000 })
     expect(await lane.append(recordsOf('first', 1))).toEqual({ is: 'appended' })

@@ -34,6 +34,17 @@ describe('the queue of a lane', () => {
     expect(sizes()).toEqual([])
   })
 
+  it('knows how many records wait, whatever became of the others', () => {
+    for (const count of [1, 2, 3]) void add({ count })
+    expect(queue.records()).toBe(6)
+    const group = queue.take()
+    expect(queue.records()).toBe(0)
+    queue.putBack(group)
+    expect(queue.records()).toBe(6)
+    vi.advanceTimersByTime(2_200)
+    expect(queue.records()).toBe(0)
+  })
+
   it('cuts groups at 1,000 records without splitting an append', () => {
     queue = createLaneQueue({ ...options, maxQueuedBytes: 1e9, maxGroupBytes: 1e9 })
     for (const count of [600, 300, 200, 1500, 1]) void add({ count })
