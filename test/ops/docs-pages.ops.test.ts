@@ -1,5 +1,5 @@
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { contractList } from '#schemas/http/contracts.ts'
 import { startBrowser } from '../support/browser.ts'
 import { createMemoryApp, type MemoryApp } from '../support/memory-app.ts'
@@ -22,15 +22,17 @@ afterAll(async () => {
 })
 
 beforeEach(async () => {
-  asked = []
-  complaints = []
+  const ofThisPage = { asked: [] as string[], complaints: [] as string[] } // a page before may still have to say something
+  asked = ofThisPage.asked
+  complaints = ofThisPage.complaints
   page = await browser.newPage({ viewport: { width: 1400, height: 1000 } })
-  page.on('request', (request) => asked.push(request.url()))
-  page.on('pageerror', (error) => complaints.push(error.message))
+  page.on('request', (request) => ofThisPage.asked.push(request.url()))
+  page.on('pageerror', (error) => ofThisPage.complaints.push(error.message))
   page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
+    if (['error', 'warning'].includes(message.type())) ofThisPage.complaints.push(message.text())
   })
 })
+afterEach(() => page.close())
 
 describe('in a browser', () => {
   test('the reference shows every endpoint, asks no other host and breaks no policy', async () => {
