@@ -3,6 +3,7 @@ import { partitionCount, type TopicName } from '#schemas/events/catalogue.ts'
 import type { EventAppender, LogRecord } from '#shared/ports/event-log.ts'
 import type { Subscription, SubscriptionHandlers, TopicPartition } from '#shared/ports/subscription.ts'
 import { eventually } from '../support/eventually.ts'
+import { countTurns } from '../support/turn-counter.ts'
 
 export type GroupUnderTest = {
   readonly appender: EventAppender
@@ -140,14 +141,9 @@ export function subscriptionContract({ create }: { create: () => Promise<GroupUn
     for (let partition = 0; partition < partitionCount; partition += 1) await append(1, partition)
     const member = await join({ opens: false })
     const turns: number[] = []
-    let turn = 0
-    const watch = (): void => {
-      turn += 1
-      if (turns.length < partitionCount) setImmediate(watch)
-    }
-    watch()
+    const turnNow = countTurns()
     member.onRecords = () => {
-      turns.push(turn)
+      turns.push(turnNow())
     }
     for (const one of member.owned) member.subscription.open({ ...one, offset: 0 })
     await eventually(() => expect(turns).toHaveLength(partitionCount))

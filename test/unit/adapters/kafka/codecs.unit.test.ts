@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import kafkajs from 'kafkajs'
 import { describe, expect, it } from 'vitest'
 import { gzipCodec, registerCodecs, zstdCodec } from '#shared/adapters/kafka/codecs.ts'
+import { countTurns } from '../../../support/turn-counter.ts'
 
 const contacts = (count: number) =>
   Buffer.from('{"phone":"+79991234567","tags":["a"],"additional_fields":{}},'.repeat(count))
@@ -45,19 +46,8 @@ describe.each([
 
   it('looks at other input between batches that come together, each large for this thread', async () => {
     const batch = deflate(randomBytes(8 * 1024))
-    const turns: number[] = []
-    let turn = 0
-    const watch = (): void => {
-      turn += 1
-      if (turns.length < 5) setImmediate(watch)
-    }
-    watch()
-    await Promise.all(
-      Array.from({ length: 5 }, async () => {
-        await codec.decompress(batch)
-        turns.push(turn)
-      }),
-    )
+    const turnNow = countTurns()
+    const turns = await Promise.all(Array.from({ length: 5 }, () => codec.decompress(batch).then(turnNow)))
     expect(new Set(turns).size).toBe(5)
   })
 
