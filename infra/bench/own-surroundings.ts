@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { topics } from '#schemas/events/catalogue.ts'
+import { applyTopics } from '#shared/adapters/kafka/admin/topics.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
-import { applyTopics } from '#shared/adapters/kafka/topics.ts'
 import { createMongoApiClientRegistry } from '#shared/adapters/mongo/api-client-registry.ts'
 import { createMongo } from '#shared/adapters/mongo/connect.ts'
 import { applyIndexes } from '#shared/adapters/mongo/indexes.ts'

@@ -72,7 +72,7 @@ function readReport(path) {
 async function withServices(work) {
   if (interrupted) return work({})
   try {
-    const { startSharedServices } = await import('../../test/support/shared-services.ts')
+    const { startSharedServices } = await import('../../test/support/backing/shared-services.ts')
     const services = await startSharedServices()
     try {
       await work({ TEST_KAFKA_BROKERS: services.kafkaBrokers.join(','), TEST_MONGODB_URL: services.mongodbUrl })

@@ -6,7 +6,7 @@ import { runStart } from './run-start.ts'
 await runAsProcess(({ say, signal }) =>
   runStart({
     environment: process.env,
-    loadServices: () => import('../../services/dev/main.ts'),
+    loadServices: () => import('#services/dev/main.ts'),
     aiSystem: join(import.meta.dirname, '..', 'ai-system', 'main.ts'),
     say,
     signal,

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const backingServices = 'test/support/backing-services.ts'
+const backingServices = 'test/support/backing/backing-services.ts'
 
 /**
  * One project per tier. The contract suites in test/contract are run by the unit tests of the adapters in memory and by the

@@ -1,5 +1,5 @@
+import { applyTopics } from '#shared/adapters/kafka/admin/topics.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
-import { applyTopics } from '#shared/adapters/kafka/topics.ts'
 import { createMongoApiClientRegistry } from '#shared/adapters/mongo/api-client-registry.ts'
 import { createMongo } from '#shared/adapters/mongo/connect.ts'
 import { applyIndexes, buildLimitMs } from '#shared/adapters/mongo/indexes.ts'

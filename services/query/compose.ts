@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import { createEventLogProbe } from '#shared/adapters/kafka/admin/probe.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
-import { createEventLogProbe } from '#shared/adapters/kafka/probe.ts'
 import { createMongoApiClients } from '#shared/adapters/mongo/api-clients.ts'
 import { createMongo } from '#shared/adapters/mongo/connect.ts'
 import { createCurrentImportJobs } from '#shared/adapters/mongo/current-import-jobs.ts'

@@ -82,7 +82,7 @@ const exceptions: readonly { readonly from: RegExp; readonly to: RegExp; readonl
   { from: /^services\/[^/]+\/compose\.ts$/, to: /^shared\/adapters\//, because: 'compose.ts chooses the adapters' },
   {
     from: /^shared\/adapters\/memory\//,
-    to: /^shared\/adapters\/kafka\/(partition-for|assign-partitions)\.ts$/,
+    to: /^shared\/adapters\/kafka\/(produce\/partition-for|consume\/assign-partitions)\.ts$/,
     because: 'the twin gives keys and members the partitions that Kafka gives them; both files only calculate',
   },
   {

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import config from '../../infra/tooling/vitest.config.ts'
+import config from '#infra/tooling/vitest.config.ts'
 import { rulesOf } from './rules.ts'
 import { repositoryFiles } from './source.ts'
 

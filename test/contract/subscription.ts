@@ -3,7 +3,7 @@ import { partitionCount, type TopicName } from '#schemas/events/catalogue.ts'
 import type { EventAppender, LogRecord } from '#shared/ports/event-log.ts'
 import type { Subscription, SubscriptionHandlers, TopicPartition } from '#shared/ports/subscription.ts'
 import { eventually } from '../support/eventually.ts'
-import { countTurns } from '../support/turn-counter.ts'
+import { countTurns } from '../support/kafka/turn-counter.ts'
 
 export type GroupUnderTest = {
   readonly appender: EventAppender

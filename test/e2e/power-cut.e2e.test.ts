@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type SimulatedAiSystem, startSimulatedAiSystem } from '../../infra/ai-system/simulated-ai-system.ts'
-import { sampleContacts } from '../../infra/bench/sample.ts'
-import { createNpmStart, type NpmStart } from '../support/npm-start.ts'
-import { createProducer } from '../support/producer.ts'
+import { type SimulatedAiSystem, startSimulatedAiSystem } from '#infra/ai-system/simulated-ai-system.ts'
+import { sampleContacts } from '#infra/bench/sample.ts'
+import { createProducer } from '../support/http/producer.ts'
+import { createNpmStart, type NpmStart } from '../support/system/npm-start.ts'
 
 const imports = 50
 const contactsPerImport = 500

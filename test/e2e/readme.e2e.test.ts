@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually } from '../support/eventually.ts'
-import { createNpmStart, type NpmStart } from '../support/npm-start.ts'
-import { createProducer } from '../support/producer.ts'
+import { createProducer } from '../support/http/producer.ts'
+import { createNpmStart, type NpmStart } from '../support/system/npm-start.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const blocks = [...readFileSync(join(root, 'README.md'), 'utf8').matchAll(/^```sh\n(.*?)^```$/gms)].map(

@@ -1,8 +1,8 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { contractList } from '#schemas/http/contracts.ts'
-import { startBrowser } from '../support/browser.ts'
-import { createMemoryApp, type MemoryApp } from '../support/memory-app.ts'
+import { startBrowser } from '../support/http/browser.ts'
+import { createMemoryApp, type MemoryApp } from '../support/system/memory-app.ts'
 
 let memory: MemoryApp
 let browser: Browser

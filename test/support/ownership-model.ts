@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto'
+import { plannedImport } from '#infra/bench/planned-imports.ts'
 import { topics } from '#schemas/events/catalogue.ts'
 import { eventSources } from '#schemas/events/envelope.ts'
+import { type Chunk, chunkKey, keyOf } from '#services/dispatcher/chunk.ts'
+import { createOwnedPartition, type OwnedPartition } from '#services/dispatcher/owned-partition.ts'
+import { foldDeliveries } from '#services/dispatcher/recovery.ts'
+import { superseded } from '#services/dispatcher/replan-chunk.ts'
+import { chosen } from '#services/dispatcher/replan-waiting.ts'
 import { createMemoryEventLog } from '#shared/adapters/memory/event-log.ts'
 import { decideOutcome, evolve, nextAction } from '#shared/domain/delivery/chunk-delivery.ts'
 import { decodeEvent, readPlannedChunk, repeatRecord, toRecord } from '#shared/domain/events/codec.ts'
 import type { EventRecord } from '#shared/domain/events/record.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
-import { plannedImport } from '../../infra/bench/planned-imports.ts'
-import { type Chunk, chunkKey, keyOf } from '../../services/dispatcher/chunk.ts'
-import { createOwnedPartition, type OwnedPartition } from '../../services/dispatcher/owned-partition.ts'
-import { foldDeliveries } from '../../services/dispatcher/recovery.ts'
-import { superseded } from '../../services/dispatcher/replan-chunk.ts'
-import { chosen } from '../../services/dispatcher/replan-waiting.ts'
 
 const imports = topics.imports.name
 const deliveries = topics.deliveries.name

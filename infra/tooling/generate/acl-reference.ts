@@ -1,5 +1,5 @@
-import { aclCommands } from '../../kafka-acls/commands.ts'
-import { type Right, roles } from '../../kafka-acls/roles.ts'
+import { aclCommands } from '#infra/kafka-acls/commands.ts'
+import { type Right, roles } from '#infra/kafka-acls/roles.ts'
 import { table } from './markdown.ts'
 
 /** What each service has to be allowed in Kafka, as a table and as commands. */

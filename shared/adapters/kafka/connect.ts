@@ -1,8 +1,8 @@
 import { Kafka, type LogEntry, logLevel, type SASLOptions } from 'kafkajs'
-import { registerCodecs } from './codecs.ts'
-import { patchRecordDecoder } from './record-decoder.ts'
-import { patchRecordEncoder } from './record-encoder.ts'
-import { patchRequestQueueTimer } from './request-queue-timer.ts'
+import { registerCodecs } from './patches/codecs.ts'
+import { patchRecordDecoder } from './patches/record-decoder.ts'
+import { patchRecordEncoder } from './patches/record-encoder.ts'
+import { patchRequestQueueTimer } from './patches/request-queue-timer.ts'
 
 export type KafkaLogLevel = 'warn' | 'info'
 /** What kafkajs has to say. Details hold addresses, group and member ids and stacks; never keys, headers or values. */

@@ -1,7 +1,7 @@
 import type { IHeaders, KafkaMessage } from 'kafkajs'
 import type { TopicName } from '#schemas/events/catalogue.ts'
 import type { LogRecord, RawHeaders, RawParts } from '#shared/ports/event-log.ts'
-import { headerTexts } from './record-decoder.ts'
+import { headerTexts } from './patches/record-decoder.ts'
 
 /** Offsets are 64 bits on the wire and exact as numbers below 2^53, which no partition will reach. */
 export const toLogRecord = (topic: TopicName, partition: number, message: KafkaMessage): LogRecord =>

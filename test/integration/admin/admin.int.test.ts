@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { topics } from '#schemas/events/catalogue.ts'
+import { runAdmin } from '#services/admin/admin.ts'
+import { composeAdmin } from '#services/admin/compose.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
 import { createMongoApiClients } from '#shared/adapters/mongo/api-clients.ts'
 import { indexes } from '#shared/adapters/mongo/indexes.ts'
 import { createSecretBox } from '#shared/adapters/mongo/secret-box.ts'
-import { runAdmin } from '../../../services/admin/admin.ts'
-import { composeAdmin } from '../../../services/admin/compose.ts'
-import { temporaryMongo } from '../../support/temporary-mongo.ts'
+import { temporaryMongo } from '#test/support/backing/temporary-mongo.ts'
 
 const key = randomBytes(32)
 

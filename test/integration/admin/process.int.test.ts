@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
-import { temporaryMongo } from '../../support/temporary-mongo.ts'
+import { temporaryMongo } from '#test/support/backing/temporary-mongo.ts'
 
 const main = join(import.meta.dirname, '../../../services/admin/main.ts')
 

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import { eventually } from '../../support/eventually.ts'
-import { afterThisTest, httpServing } from '../../support/servers.ts'
+import { eventually } from '#test/support/eventually.ts'
+import { afterThisTest, httpServing } from '#test/support/http/servers.ts'
 
 const main = new URL('../../../infra/ai-system/main.ts', import.meta.url).pathname
 

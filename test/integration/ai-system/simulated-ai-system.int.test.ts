@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { createAiSystem } from '#shared/adapters/http/ai-system.ts'
-import { systemClock } from '#shared/adapters/system-clock.ts'
 import {
   type Behaviour,
   type SimulatedAiSystemOptions,
   startSimulatedAiSystem,
-} from '../../../infra/ai-system/simulated-ai-system.ts'
-import { afterThisTest } from '../../support/servers.ts'
+} from '#infra/ai-system/simulated-ai-system.ts'
+import { createAiSystem } from '#shared/adapters/http/ai-system.ts'
+import { systemClock } from '#shared/adapters/system-clock.ts'
+import { afterThisTest } from '#test/support/http/servers.ts'
 
 const contact = { phone: '+79991234567', tags: ['a'], additional_fields: { b: 1 } }
 

@@ -3,8 +3,8 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { eventually } from '../../support/eventually.ts'
-import { startProject } from '../../support/start-process.ts'
+import { eventually } from '#test/support/eventually.ts'
+import { startProject } from '#test/support/system/start-process.ts'
 
 let project: Awaited<ReturnType<typeof startProject>>
 

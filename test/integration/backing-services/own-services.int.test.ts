@@ -1,9 +1,9 @@
 import { MongoClient } from 'mongodb'
 import { expect, inject, test } from 'vitest'
-import { probeKafka } from '../../../infra/backing-services/kafka-probe.ts'
-import { isRunning, markOf } from '../../../infra/backing-services/process-mark.ts'
-import { startOwnKafka, startOwnMongo } from '../../support/backing-services.ts'
-import { eventually } from '../../support/eventually.ts'
+import { probeKafka } from '#infra/backing-services/kafka-probe.ts'
+import { isRunning, markOf } from '#infra/backing-services/process-mark.ts'
+import { startOwnKafka, startOwnMongo } from '#test/support/backing/backing-services.ts'
+import { eventually } from '#test/support/eventually.ts'
 
 test('the tests of a run share one Kafka and one MongoDB', async () => {
   const [broker = ''] = inject('kafkaBrokers')

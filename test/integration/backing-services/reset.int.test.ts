@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { isRunning } from '../../../infra/backing-services/process-mark.ts'
-import { startProject } from '../../support/start-process.ts'
+import { isRunning } from '#infra/backing-services/process-mark.ts'
+import { startProject } from '#test/support/system/start-process.ts'
 
 const program = join(import.meta.dirname, '..', '..', '..', 'infra', 'setup', 'reset.mjs')
 let project: Awaited<ReturnType<typeof startProject>>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { runTool } from '../../../infra/backing-services/download.ts'
+import { runTool } from '#infra/backing-services/download.ts'
 
 const { signal } = new AbortController()
 const sh = (script: string) => ({ command: 'sh', args: ['-c', script], signal })

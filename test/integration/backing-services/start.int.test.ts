@@ -3,9 +3,9 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { MongoClient } from 'mongodb'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { isRunning, markOf, type ProcessMark } from '../../../infra/backing-services/process-mark.ts'
-import { eventually } from '../../support/eventually.ts'
-import { pathWith, startProject } from '../../support/start-process.ts'
+import { isRunning, markOf, type ProcessMark } from '#infra/backing-services/process-mark.ts'
+import { eventually } from '#test/support/eventually.ts'
+import { pathWith, startProject } from '#test/support/system/start-process.ts'
 
 let project: Awaited<ReturnType<typeof startProject>>
 

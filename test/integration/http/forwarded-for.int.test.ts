@@ -5,7 +5,7 @@ import { createMemoryApiClients } from '#shared/adapters/memory/api-clients.ts'
 import { createGuard } from '#shared/http/guard.ts'
 import { createHttpApp } from '#shared/http/http-app.ts'
 import { createLog } from '#shared/observability/log.ts'
-import { clientSettings } from '../../contract/api-clients.ts'
+import { clientSettings } from '#test/contract/api-clients.ts'
 
 const log = createLog({ level: 'silent', service: 'test' })
 const apps: Awaited<ReturnType<typeof createHttpApp>>[] = []

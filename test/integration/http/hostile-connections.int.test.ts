@@ -6,10 +6,10 @@ import { errorTable } from '#schemas/errors.ts'
 import { Problem } from '#schemas/http/problem.ts'
 import { isErrorCode } from '#shared/errors/service-error.ts'
 import { createLog } from '#shared/observability/log.ts'
-import { eventually } from '../../support/eventually.ts'
-import { createMemoryApp, type MemoryApp } from '../../support/memory-app.ts'
-import { exchangeRaw, type RawAnswer } from '../../support/raw-http.ts'
-import { faultsOf } from '../../support/schema-validator.ts'
+import { eventually } from '#test/support/eventually.ts'
+import { exchangeRaw, type RawAnswer } from '#test/support/http/raw-http.ts'
+import { faultsOf } from '#test/support/http/schema-validator.ts'
+import { createMemoryApp, type MemoryApp } from '#test/support/system/memory-app.ts'
 
 let memory: MemoryApp
 let port: number

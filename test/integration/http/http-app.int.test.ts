@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createHttpApp, httpServer } from '#shared/http/http-app.ts'
 import { createLog } from '#shared/observability/log.ts'
-import { eventually } from '../../support/eventually.ts'
+import { eventually } from '#test/support/eventually.ts'
 
 let app: Awaited<ReturnType<typeof createHttpApp>>
 let server: ReturnType<typeof httpServer>

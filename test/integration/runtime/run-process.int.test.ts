@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
-import { eventually } from '../../support/eventually.ts'
+import { eventually } from '#test/support/eventually.ts'
 
 const children: ChildProcess[] = []
 

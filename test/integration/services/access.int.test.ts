@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { permissions } from '#shared/ports/api-clients.ts'
-import { eventually } from '../../support/eventually.ts'
-import { type OwnClient, type OwnClients, openOwnClients, signed } from '../../support/own-clients.ts'
-import { type OwnSystem, startOwnSystem } from '../../support/own-system.ts'
+import { type OwnClient, type OwnClients, openOwnClients, signed } from '#test/support/backing/own-clients.ts'
+import { eventually } from '#test/support/eventually.ts'
+import { type OwnSystem, startOwnSystem } from '#test/support/system/own-system.ts'
 
 let system: OwnSystem
 let clients: OwnClients

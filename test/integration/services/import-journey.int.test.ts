@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { sampleContacts, sampleCounts } from '#infra/bench/sample.ts'
 import { topics } from '#schemas/events/catalogue.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
-import { sampleContacts, sampleCounts } from '../../../infra/bench/sample.ts'
-import { type OwnSystem, startOwnSystem } from '../../support/own-system.ts'
-import { readTopic } from '../../support/read-topic.ts'
+import { readTopic } from '#test/support/kafka/read-topic.ts'
+import { type OwnSystem, startOwnSystem } from '#test/support/system/own-system.ts'
 
 let system: OwnSystem
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { eventually } from '../../support/eventually.ts'
-import { type OwnClients, openOwnClients } from '../../support/own-clients.ts'
-import { createOwnSurroundings, type OwnSurroundings } from '../../support/own-surroundings.ts'
-import { type Answer, createProducer } from '../../support/producer.ts'
-import { type ServiceProcess, startServiceProcess } from '../../support/service-process.ts'
+import { type OwnClients, openOwnClients } from '#test/support/backing/own-clients.ts'
+import { createOwnSurroundings, type OwnSurroundings } from '#test/support/backing/own-surroundings.ts'
+import { eventually } from '#test/support/eventually.ts'
+import { type Answer, createProducer } from '#test/support/http/producer.ts'
+import { type ServiceProcess, startServiceProcess } from '#test/support/system/service-process.ts'
 
 let surroundings: OwnSurroundings
 let clients: OwnClients

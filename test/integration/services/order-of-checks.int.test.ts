@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { eventually } from '../../support/eventually.ts'
-import { type OwnClients, openOwnClients, signed } from '../../support/own-clients.ts'
-import { type OwnSystem, startOwnSystem } from '../../support/own-system.ts'
-import type { Answer } from '../../support/producer.ts'
+import { type OwnClients, openOwnClients, signed } from '#test/support/backing/own-clients.ts'
+import { eventually } from '#test/support/eventually.ts'
+import type { Answer } from '#test/support/http/producer.ts'
+import { type OwnSystem, startOwnSystem } from '#test/support/system/own-system.ts'
 
 const largest = 4_096
 let system: OwnSystem

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { eventually } from '../../support/eventually.ts'
-import { type OwnServer, startOwnKafka, startOwnMongo } from '../../support/own-services.ts'
-import { type OwnSystem, startOwnSystem } from '../../support/own-system.ts'
-import type { Answer } from '../../support/producer.ts'
+import { type OwnServer, startOwnKafka, startOwnMongo } from '#test/support/backing/own-services.ts'
+import { eventually } from '#test/support/eventually.ts'
+import type { Answer } from '#test/support/http/producer.ts'
+import { type OwnSystem, startOwnSystem } from '#test/support/system/own-system.ts'
 
 let kafka: Awaited<ReturnType<typeof startOwnKafka>>
 let mongo: Awaited<ReturnType<typeof startOwnMongo>>

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { type OwnSystem, startOwnSystem } from '../../support/own-system.ts'
-import type { Answer } from '../../support/producer.ts'
+import type { Answer } from '#test/support/http/producer.ts'
+import { type OwnSystem, startOwnSystem } from '#test/support/system/own-system.ts'
 
 let system: OwnSystem
 

@@ -6,7 +6,7 @@ import { createLog } from '#shared/observability/log.ts'
 import type { ApiClient, ApiClients } from '#shared/ports/api-clients.ts'
 import type { Quota } from '#shared/ports/rate-limiter.ts'
 import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
-import { clientSettings } from '../../contract/api-clients.ts'
+import { clientSettings } from '#test/contract/api-clients.ts'
 
 const apps: Awaited<ReturnType<typeof createHttpApp>>[] = []
 afterEach(async () => {

@@ -3,7 +3,7 @@ import { LivenessResponse, ReadinessResponse } from '#schemas/http/health.ts'
 import { type HealthOptions, healthRoutes } from '#shared/http/health-routes.ts'
 import { createHttpApp } from '#shared/http/http-app.ts'
 import { createLog } from '#shared/observability/log.ts'
-import { faultsOf } from '../../support/schema-validator.ts'
+import { faultsOf } from '#test/support/http/schema-validator.ts'
 
 const log = createLog({ level: 'silent', service: 'test' })
 const ready = async () => true

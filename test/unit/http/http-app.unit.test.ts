@@ -3,8 +3,8 @@ import { Problem } from '#schemas/http/problem.ts'
 import { ServiceError } from '#shared/errors/service-error.ts'
 import { createHttpApp } from '#shared/http/http-app.ts'
 import { createLog } from '#shared/observability/log.ts'
-import { eventually } from '../../support/eventually.ts'
-import { faultsOf } from '../../support/schema-validator.ts'
+import { eventually } from '#test/support/eventually.ts'
+import { faultsOf } from '#test/support/http/schema-validator.ts'
 
 const given = '6F1C1D6E-3c1b-4c53-9c1e-0b6f3f6f1a2b'
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/

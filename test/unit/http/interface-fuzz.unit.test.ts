@@ -3,8 +3,8 @@ import { gzipSync } from 'node:zlib'
 import * as fc from 'fast-check'
 import type { InjectOptions } from 'fastify'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createMemoryApp, type MemoryApp } from '../../support/memory-app.ts'
-import { misfitOf, type Operation, operations, valuesOf } from '../../support/openapi.ts'
+import { misfitOf, type Operation, operations, valuesOf } from '#test/support/http/openapi.ts'
+import { createMemoryApp, type MemoryApp } from '#test/support/system/memory-app.ts'
 
 let memory: MemoryApp
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { adoptionOf, fingerprint } from '../../../infra/backing-services/adoption.ts'
+import { adoptionOf, fingerprint } from '#infra/backing-services/adoption.ts'
 
 const program = { command: 'java', args: ['-Xmx512m'], env: { A: '1', B: '2' } }
 const recorded = { pid: 7, startedAt: 'boot/1', command: fingerprint(program) }

@@ -2,8 +2,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { lockDataDir, lockHolder } from '../../../infra/backing-services/data-dir-lock.ts'
-import { secretsKey } from '../../../infra/start/secrets-key.ts'
+import { lockDataDir, lockHolder } from '#infra/backing-services/data-dir-lock.ts'
+import { secretsKey } from '#infra/start/secrets-key.ts'
 
 let dataDir: string
 

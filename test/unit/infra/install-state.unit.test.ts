@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { holdsEverything, installState, isNodeRecent, stampInstall } from '../../../infra/setup/install-state.mjs'
+import { holdsEverything, installState, isNodeRecent, stampInstall } from '#infra/setup/install-state.mjs'
 
 let root: string
 const write = (path: string, value: unknown) => writeFileSync(join(root, path), JSON.stringify(value))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { outcomeOf, summaryOf } from '../../../infra/setup/test-summary.mjs'
+import { outcomeOf, summaryOf } from '#infra/setup/test-summary.mjs'
 
 const file = (name: string, status: string, ...tests: readonly Record<string, unknown>[]) => ({
   name: `/checkout/${name}`,

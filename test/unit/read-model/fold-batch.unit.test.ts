@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { createRandom, type Random } from '#infra/bench/random.ts'
 import type { TopicName } from '#schemas/events/catalogue.ts'
 import { createMemoryImportJobs } from '#shared/adapters/memory/import-jobs.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
@@ -8,8 +9,7 @@ import type { Position } from '#shared/ports/subscription.ts'
 import { foldBatch, openPositions } from '#shared/read-model/fold-batch.ts'
 import { toFoldItem } from '#shared/read-model/fold-item.ts'
 import type { Log } from '#shared/runtime/log.ts'
-import { createRandom, type Random } from '../../../infra/bench/random.ts'
-import { asTexts, documentsOf, inPartition, jobHistory } from '../../support/job-history.ts'
+import { asTexts, documentsOf, inPartition, jobHistory } from '#test/support/builders/job-history.ts'
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent }
 const partition = 3

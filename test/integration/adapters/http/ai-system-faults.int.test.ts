@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { eventually } from '../../../support/eventually.ts'
-import { connectionsOf, httpServing, tcpServing } from '../../../support/servers.ts'
+import { eventually } from '#test/support/eventually.ts'
+import { connectionsOf, httpServing, tcpServing } from '#test/support/http/servers.ts'
 import { chunk, client } from './fixtures.ts'
 
 const unhandled: unknown[] = []

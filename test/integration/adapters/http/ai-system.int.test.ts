@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, test } from 'vitest'
-import { httpServing } from '../../../support/servers.ts'
+import { httpServing } from '#test/support/http/servers.ts'
 import { chunk, client } from './fixtures.ts'
 
 async function bytesOf(request: IncomingMessage): Promise<Buffer> {

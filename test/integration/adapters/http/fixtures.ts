@@ -1,6 +1,6 @@
 import { type AiSystemOptions, createAiSystem } from '#shared/adapters/http/ai-system.ts'
 import { systemClock } from '#shared/adapters/system-clock.ts'
-import { afterThisTest } from '../../../support/servers.ts'
+import { afterThisTest } from '#test/support/http/servers.ts'
 
 export const chunk = {
   body: Buffer.from('{"job_id":"j","contacts":[{"phone":"+79991234567"}]}'),

@@ -1,6 +1,6 @@
 import { expect, inject, it, vi } from 'vitest'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
-import { eventually } from '../../../support/eventually.ts'
+import { eventually } from '#test/support/eventually.ts'
 
 /**
  * kafkajs 2.2.4 starts a timer with a negative delay after each answer, which fires after 1 ms and starts itself again.

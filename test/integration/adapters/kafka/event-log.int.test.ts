@@ -1,13 +1,13 @@
 import { describe, inject } from 'vitest'
 import { topics } from '#schemas/events/catalogue.ts'
-import { createAppender } from '#shared/adapters/kafka/appender.ts'
-import { createLane } from '#shared/adapters/kafka/lane.ts'
-import { createReader } from '#shared/adapters/kafka/reader.ts'
-import { createSubscription } from '#shared/adapters/kafka/subscription.ts'
+import { createReader } from '#shared/adapters/kafka/consume/reader.ts'
+import { createSubscription } from '#shared/adapters/kafka/consume/subscription.ts'
+import { createAppender } from '#shared/adapters/kafka/produce/appender.ts'
+import { createLane } from '#shared/adapters/kafka/produce/lane.ts'
 import type { Subscription } from '#shared/ports/subscription.ts'
-import { eventLogContract } from '../../../contract/event-log.ts'
-import { subscriptionContract } from '../../../contract/subscription.ts'
-import { createOwnTopics, type OwnTopics } from '../../../support/own-topics.ts'
+import { eventLogContract } from '#test/contract/event-log.ts'
+import { subscriptionContract } from '#test/contract/subscription.ts'
+import { createOwnTopics, type OwnTopics } from '#test/support/backing/own-topics.ts'
 
 const bothTopics = ['contact-import.imports', 'contact-import.deliveries'] as const
 

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto'
 import type { KafkaMessage } from 'kafkajs'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import { type TopicName, topics } from '#schemas/events/catalogue.ts'
-import { createLane, type Lane, type LaneOptions } from '#shared/adapters/kafka/lane.ts'
+import { createLane, type Lane, type LaneOptions } from '#shared/adapters/kafka/produce/lane.ts'
 import type { NewRecord } from '#shared/ports/event-log.ts'
-import { eventually } from '../../../support/eventually.ts'
-import { createOwnTopics, type OwnTopics } from '../../../support/own-topics.ts'
+import { createOwnTopics, type OwnTopics } from '#test/support/backing/own-topics.ts'
+import { eventually } from '#test/support/eventually.ts'
 
 /** What kafkajs knows of the record batch that a message came in. */
 type BatchContext = { readonly firstOffset: string; readonly timestampType: number; readonly maxTimestamp: string }

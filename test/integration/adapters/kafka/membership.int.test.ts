@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import type { TopicName } from '#schemas/events/catalogue.ts'
-import { createReader } from '#shared/adapters/kafka/reader.ts'
-import { createSubscription } from '#shared/adapters/kafka/subscription.ts'
-import { type BrokerProxy, connectThroughProxy, startBrokerProxy } from '../../../support/broker-proxy.ts'
-import { eventually } from '../../../support/eventually.ts'
-import { createOwnTopics, type OwnTopics } from '../../../support/own-topics.ts'
+import { createReader } from '#shared/adapters/kafka/consume/reader.ts'
+import { createSubscription } from '#shared/adapters/kafka/consume/subscription.ts'
+import { createOwnTopics, type OwnTopics } from '#test/support/backing/own-topics.ts'
+import { eventually } from '#test/support/eventually.ts'
+import { type BrokerProxy, connectThroughProxy, startBrokerProxy } from '#test/support/kafka/broker-proxy.ts'
 
 const imports: TopicName = 'contact-import.imports'
 const brokers = inject('kafkaBrokers')

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { Admin } from 'kafkajs'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import { topics } from '#schemas/events/catalogue.ts'
+import { applyTopics, checkTopics, TopicDrift } from '#shared/adapters/kafka/admin/topics.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
-import { applyTopics, checkTopics, TopicDrift } from '#shared/adapters/kafka/topics.ts'
-import { eventually } from '../../../support/eventually.ts'
+import { eventually } from '#test/support/eventually.ts'
 
 const names = Object.values(topics).map(({ name }) => name)
 

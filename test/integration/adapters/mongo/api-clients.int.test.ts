@@ -5,8 +5,8 @@ import { createMongoApiClients } from '#shared/adapters/mongo/api-clients.ts'
 import { applyIndexes } from '#shared/adapters/mongo/indexes.ts'
 import { createSecretBox, noSecretBox } from '#shared/adapters/mongo/secret-box.ts'
 import type { ApiClientSettings, RegistryOutcome } from '#shared/ports/api-client-registry.ts'
-import { apiClientsContract, clientSettings } from '../../../contract/api-clients.ts'
-import { temporaryMongo } from '../../../support/temporary-mongo.ts'
+import { apiClientsContract, clientSettings } from '#test/contract/api-clients.ts'
+import { temporaryMongo } from '#test/support/backing/temporary-mongo.ts'
 
 const { signingSecrets: _none, ...shared } = clientSettings
 const settings: ApiClientSettings = { ...shared, signing: false }

@@ -4,8 +4,8 @@ import { createMemoryIdempotencyKeys } from '#shared/adapters/memory/idempotency
 import { createMongoIdempotencyKeys } from '#shared/adapters/mongo/idempotency-keys.ts'
 import { applyIndexes } from '#shared/adapters/mongo/indexes.ts'
 import type { Claim, ClaimRecords, IdempotencyKeys } from '#shared/ports/idempotency-keys.ts'
-import { claimRequest, idempotencyKeysContract, payloadHash } from '../../../contract/idempotency-keys.ts'
-import { temporaryMongo } from '../../../support/temporary-mongo.ts'
+import { claimRequest, idempotencyKeysContract, payloadHash } from '#test/contract/idempotency-keys.ts'
+import { temporaryMongo } from '#test/support/backing/temporary-mongo.ts'
 
 describe('idempotency keys in MongoDB', () => {
   idempotencyKeysContract(() => createMongoIdempotencyKeys(temporaryMongo()))

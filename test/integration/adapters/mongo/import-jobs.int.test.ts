@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { topics } from '#schemas/events/catalogue.ts'
 import { createMongoImportJobs } from '#shared/adapters/mongo/import-jobs.ts'
-import { importJobsContract, jobDocument } from '../../../contract/import-jobs.ts'
-import { temporaryMongo } from '../../../support/temporary-mongo.ts'
+import { importJobsContract, jobDocument } from '#test/contract/import-jobs.ts'
+import { temporaryMongo } from '#test/support/backing/temporary-mongo.ts'
 
 describe('import jobs in MongoDB', () => {
   importJobsContract(() => createMongoImportJobs(temporaryMongo()))

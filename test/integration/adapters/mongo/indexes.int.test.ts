@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { applyIndexes, IndexDrift, indexes } from '#shared/adapters/mongo/indexes.ts'
-import { temporaryMongo } from '../../../support/temporary-mongo.ts'
+import { temporaryMongo } from '#test/support/backing/temporary-mongo.ts'
 
 const count = Object.values(indexes).flat().length
 

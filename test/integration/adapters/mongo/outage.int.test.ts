@@ -3,10 +3,10 @@ import { createMongo } from '#shared/adapters/mongo/connect.ts'
 import { createMongoIdempotencyKeys } from '#shared/adapters/mongo/idempotency-keys.ts'
 import { createMongoImportJobs } from '#shared/adapters/mongo/import-jobs.ts'
 import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
-import { claimRequest } from '../../../contract/idempotency-keys.ts'
-import { jobDocument } from '../../../contract/import-jobs.ts'
-import { startOwnMongo } from '../../../support/backing-services.ts'
-import { eventually } from '../../../support/eventually.ts'
+import { claimRequest } from '#test/contract/idempotency-keys.ts'
+import { jobDocument } from '#test/contract/import-jobs.ts'
+import { startOwnMongo } from '#test/support/backing/backing-services.ts'
+import { eventually } from '#test/support/eventually.ts'
 
 async function setUp() {
   const server = await startOwnMongo()

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 import { type Db, MongoClient } from 'mongodb'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
+import { freePort } from '#infra/backing-services/ports.ts'
 import { createMongo } from '#shared/adapters/mongo/connect.ts'
 import { createMongoRateLimiter, rateLimitsCollection } from '#shared/adapters/mongo/rate-limiter.ts'
 import type { RateLimiter } from '#shared/ports/rate-limiter.ts'
-import { freePort } from '../../../../infra/backing-services/ports.ts'
-import { eventually } from '../../../support/eventually.ts'
-import { tcpServing } from '../../../support/servers.ts'
+import { eventually } from '#test/support/eventually.ts'
+import { tcpServing } from '#test/support/http/servers.ts'
 
 let mongo: MongoClient
 let db: Db

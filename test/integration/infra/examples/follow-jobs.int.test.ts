@@ -7,12 +7,12 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, inject, it } from 'vitest'
 import { topics } from '#schemas/events/catalogue.ts'
 import { eventSources } from '#schemas/events/envelope.ts'
-import { createLane } from '#shared/adapters/kafka/lane.ts'
+import { createLane } from '#shared/adapters/kafka/produce/lane.ts'
 import { toRecord } from '#shared/domain/events/codec.ts'
 import type { EventRecord } from '#shared/domain/events/record.ts'
-import { eventually } from '../../../support/eventually.ts'
-import { createOwnTopics, type OwnTopics } from '../../../support/own-topics.ts'
-import { pythonPackages } from '../../../support/python.ts'
+import { createOwnTopics, type OwnTopics } from '#test/support/backing/own-topics.ts'
+import { eventually } from '#test/support/eventually.ts'
+import { pythonPackages } from '#test/support/system/python.ts'
 
 const root = join(import.meta.dirname, '..', '..', '..', '..')
 const examples = join(root, 'infra', 'examples')

@@ -1,9 +1,9 @@
 import { expect, inject, it } from 'vitest'
+import { plannedImport } from '#infra/bench/planned-imports.ts'
 import { topics } from '#schemas/events/catalogue.ts'
-import { plannedImport } from '../../../../infra/bench/planned-imports.ts'
-import { outcomesOf, startDispatchScene } from '../../../support/dispatch-scene.ts'
-import { eventually } from '../../../support/eventually.ts'
-import { readTopic } from '../../../support/read-topic.ts'
+import { eventually } from '#test/support/eventually.ts'
+import { readTopic } from '#test/support/kafka/read-topic.ts'
+import { outcomesOf, startDispatchScene } from '#test/support/system/dispatch-scene.ts'
 
 const chunks = 20
 
@@ -23,7 +23,10 @@ it('a dispatcher killed between a dead letter and the failure of its chunk leave
       })),
     })
     await producer.disconnect()
-    const doomed = await scene.dispatcher({ FAIL_AT: 'after the dead letter' }, 'test/support/fixtures/dispatcher.ts')
+    const doomed = await scene.dispatcher(
+      { FAIL_AT: 'after the dead letter' },
+      'test/support/system/fixtures/dispatcher.ts',
+    )
     expect(await doomed.exited).toBe(null)
     expect((await letters()).length).toBeGreaterThan(0)
     expect(outcomesOf(await scene.facts()).size).toBeLessThan(chunks)

@@ -1,5 +1,5 @@
 import { describe, expect, inject, it } from 'vitest'
-import { outcomesOf, startDispatchScene } from '../../../support/dispatch-scene.ts'
+import { outcomesOf, startDispatchScene } from '#test/support/system/dispatch-scene.ts'
 
 const chunks = 60
 
@@ -12,7 +12,7 @@ describe.concurrent('a dispatcher killed', () => {
         scene.ai.setBehaviour({ otherwise: { delay_ms: 20 } })
         await scene.plant({ imports: 12, chunks: 5 })
         const variables = { FAIL_AT: point, DISPATCH_MAX_CONCURRENCY: '3' }
-        const doomed = await scene.dispatcher(variables, 'test/support/fixtures/dispatcher.ts')
+        const doomed = await scene.dispatcher(variables, 'test/support/system/fixtures/dispatcher.ts')
         expect(await doomed.exited).toBe(null)
 
         await scene.dispatcher()

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type DispatchScene, outcomesOf, residentMiB, startDispatchScene } from '../../../support/dispatch-scene.ts'
-import { eventually } from '../../../support/eventually.ts'
-import { type OwnServer, startOwnKafka } from '../../../support/own-services.ts'
+import { type OwnServer, startOwnKafka } from '#test/support/backing/own-services.ts'
+import { eventually } from '#test/support/eventually.ts'
+import { type DispatchScene, outcomesOf, residentMiB, startDispatchScene } from '#test/support/system/dispatch-scene.ts'
 
 /** Longer than a session, a request and a send may take, several times over: whatever can be given up is. */
 const outageMs = 30_000

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
-import { type DispatchScene, outcomesOf, startDispatchScene } from '../../../support/dispatch-scene.ts'
-import { eventually } from '../../../support/eventually.ts'
+import { eventually } from '#test/support/eventually.ts'
+import { type DispatchScene, outcomesOf, startDispatchScene } from '#test/support/system/dispatch-scene.ts'
 
 /** Each time a partition moves from a living member it rests for 11 s. */
 const stormMs = 300_000

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
-import { type DispatchScene, outcomesOf, startDispatchScene } from '../../../support/dispatch-scene.ts'
-import { eventually } from '../../../support/eventually.ts'
-import { type OwnDispatcher, startOwnDispatcher } from '../../../support/own-dispatcher.ts'
+import { eventually } from '#test/support/eventually.ts'
+import { type DispatchScene, outcomesOf, startDispatchScene } from '#test/support/system/dispatch-scene.ts'
+import { type OwnDispatcher, startOwnDispatcher } from '#test/support/system/own-dispatcher.ts'
 
 let scene: DispatchScene
 let dispatcher: OwnDispatcher | null

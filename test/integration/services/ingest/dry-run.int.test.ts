@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, inject, it } from 'vitest'
+import { sampleContacts } from '#infra/bench/sample.ts'
 import { topics } from '#schemas/events/catalogue.ts'
 import { dryRunMessages } from '#schemas/http/import.ts'
-import { sampleContacts } from '../../../../infra/bench/sample.ts'
-import { createOwnSurroundings, type OwnSurroundings } from '../../../support/own-surroundings.ts'
-import { createProducer, type Producer } from '../../../support/producer.ts'
-import { readTopic } from '../../../support/read-topic.ts'
-import { type ServiceProcess, startServiceProcess } from '../../../support/service-process.ts'
+import { createOwnSurroundings, type OwnSurroundings } from '#test/support/backing/own-surroundings.ts'
+import { createProducer, type Producer } from '#test/support/http/producer.ts'
+import { readTopic } from '#test/support/kafka/read-topic.ts'
+import { type ServiceProcess, startServiceProcess } from '#test/support/system/service-process.ts'
 
 let own: OwnSurroundings
 let ingest: ServiceProcess

@@ -5,11 +5,11 @@ import type { IdempotencyRecord } from '#schemas/http/idempotency.ts'
 import { createMongoApiClientRegistry } from '#shared/adapters/mongo/api-client-registry.ts'
 import { noSecretBox } from '#shared/adapters/mongo/secret-box.ts'
 import { permissions } from '#shared/ports/api-clients.ts'
-import { eventually } from '../../../support/eventually.ts'
-import { createOwnSurroundings, type OwnSurroundings } from '../../../support/own-surroundings.ts'
-import { type Answer, createProducer, type Producer } from '../../../support/producer.ts'
-import { readTopic } from '../../../support/read-topic.ts'
-import { type ServiceProcess, startServiceProcess } from '../../../support/service-process.ts'
+import { createOwnSurroundings, type OwnSurroundings } from '#test/support/backing/own-surroundings.ts'
+import { eventually } from '#test/support/eventually.ts'
+import { type Answer, createProducer, type Producer } from '#test/support/http/producer.ts'
+import { readTopic } from '#test/support/kafka/read-topic.ts'
+import { type ServiceProcess, startServiceProcess } from '#test/support/system/service-process.ts'
 
 const waitMs = 2_000
 const retentionMs = 3_000
@@ -30,7 +30,7 @@ beforeAll(async () => {
   own = await createOwnSurroundings(inject('kafkaBrokers'), inject('mongodbUrl'))
   const start = (file: string, environment: Record<string, string> = {}) =>
     startServiceProcess(file, { ...own.environment, ...environment })
-  const fixture = 'test/support/fixtures/ingest.ts'
+  const fixture = 'test/support/system/fixtures/ingest.ts'
   ;[sleeper, watched, plain, brief, query] = await Promise.all([
     start(fixture, { ...patience, STOP_AT: 'after claim' }),
     start(fixture, patience),

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { sampleContacts } from '#infra/bench/sample.ts'
 import { topics } from '#schemas/events/catalogue.ts'
 import type { ImportAcceptedResponse } from '#schemas/http/import.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
-import { sampleContacts } from '../../../../infra/bench/sample.ts'
-import { startBrokerProxy } from '../../../support/broker-proxy.ts'
-import { eventually } from '../../../support/eventually.ts'
-import { type OwnSystem, startOwnSystem } from '../../../support/own-system.ts'
-import { createProducer } from '../../../support/producer.ts'
-import { readTopic } from '../../../support/read-topic.ts'
-import { type ServiceProcess, startServiceProcess } from '../../../support/service-process.ts'
+import { eventually } from '#test/support/eventually.ts'
+import { createProducer } from '#test/support/http/producer.ts'
+import { startBrokerProxy } from '#test/support/kafka/broker-proxy.ts'
+import { readTopic } from '#test/support/kafka/read-topic.ts'
+import { type OwnSystem, startOwnSystem } from '#test/support/system/own-system.ts'
+import { type ServiceProcess, startServiceProcess } from '#test/support/system/service-process.ts'
 
-const fixture = 'test/support/fixtures/ingest.ts'
+const fixture = 'test/support/system/fixtures/ingest.ts'
 const kafka = createKafka({ brokers: inject('kafkaBrokers'), clientId: 'test' })
 const contacts = sampleContacts({ count: 350, seed: 5 })
 const chunks = 4

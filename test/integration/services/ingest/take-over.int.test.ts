@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { sampleContacts } from '#infra/bench/sample.ts'
 import { topics } from '#schemas/events/catalogue.ts'
-import { sampleContacts } from '../../../../infra/bench/sample.ts'
-import { eventually } from '../../../support/eventually.ts'
-import { createOwnSurroundings, type OwnSurroundings } from '../../../support/own-surroundings.ts'
-import { createProducer } from '../../../support/producer.ts'
-import { readTopic } from '../../../support/read-topic.ts'
-import { type ServiceProcess, startServiceProcess } from '../../../support/service-process.ts'
+import { createOwnSurroundings, type OwnSurroundings } from '#test/support/backing/own-surroundings.ts'
+import { eventually } from '#test/support/eventually.ts'
+import { createProducer } from '#test/support/http/producer.ts'
+import { readTopic } from '#test/support/kafka/read-topic.ts'
+import { type ServiceProcess, startServiceProcess } from '#test/support/system/service-process.ts'
 
-const fixture = 'test/support/fixtures/ingest.ts'
+const fixture = 'test/support/system/fixtures/ingest.ts'
 const lease = { IDEMPOTENCY_LEASE_SECONDS: '1', IDEMPOTENCY_WAIT_SECONDS: '0' }
 
 let own: OwnSurroundings

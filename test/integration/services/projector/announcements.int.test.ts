@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { topics } from '#schemas/events/catalogue.ts'
 import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
+import { runAdmin } from '#services/admin/admin.ts'
+import { composeAdmin } from '#services/admin/compose.ts'
 import { isEnded, outcomeOf } from '#shared/domain/projections/import-outcome.ts'
-import { runAdmin } from '../../../../services/admin/admin.ts'
-import { composeAdmin } from '../../../../services/admin/compose.ts'
-import { jobHistory } from '../../../support/job-history.ts'
-import { createOwnSurroundings, type OwnSurroundings } from '../../../support/own-surroundings.ts'
-import { appendHistory, expectProjected, projectionOf } from '../../../support/projected.ts'
-import { type ReadRecord, readTopic } from '../../../support/read-topic.ts'
-import { type ServiceProcess, startServiceProcess } from '../../../support/service-process.ts'
+import { createOwnSurroundings, type OwnSurroundings } from '#test/support/backing/own-surroundings.ts'
+import { jobHistory } from '#test/support/builders/job-history.ts'
+import { type ReadRecord, readTopic } from '#test/support/kafka/read-topic.ts'
+import { appendHistory, expectProjected, projectionOf } from '#test/support/system/projected.ts'
+import { type ServiceProcess, startServiceProcess } from '#test/support/system/service-process.ts'
 
 const program = 'services/projector/main.ts'
-const fixture = 'test/support/fixtures/projector.ts'
+const fixture = 'test/support/system/fixtures/projector.ts'
 
 let own: OwnSurroundings
 let projector: ServiceProcess

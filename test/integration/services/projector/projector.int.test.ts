@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { eventually } from '../../../support/eventually.ts'
-import { jobHistory } from '../../../support/job-history.ts'
-import { startOwnMongo } from '../../../support/own-services.ts'
-import { createOwnSurroundings, type OwnSurroundings } from '../../../support/own-surroundings.ts'
-import { appendHistory, expectProjected, projectionOf } from '../../../support/projected.ts'
-import { type ServiceProcess, startServiceProcess } from '../../../support/service-process.ts'
+import { startOwnMongo } from '#test/support/backing/own-services.ts'
+import { createOwnSurroundings, type OwnSurroundings } from '#test/support/backing/own-surroundings.ts'
+import { jobHistory } from '#test/support/builders/job-history.ts'
+import { eventually } from '#test/support/eventually.ts'
+import { appendHistory, expectProjected, projectionOf } from '#test/support/system/projected.ts'
+import { type ServiceProcess, startServiceProcess } from '#test/support/system/service-process.ts'
 
 const program = 'services/projector/main.ts'
-const fixture = 'test/support/fixtures/projector.ts'
+const fixture = 'test/support/system/fixtures/projector.ts'
 
 let own: OwnSurroundings
 let seed = 1

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { JobListResponse } from '#schemas/http/job.ts'
-import { runAdmin } from '../../../../services/admin/admin.ts'
-import { composeAdmin } from '../../../../services/admin/compose.ts'
-import { eventually } from '../../../support/eventually.ts'
-import { createOwnSurroundings, type OwnSurroundings } from '../../../support/own-surroundings.ts'
-import { createProducer, type Producer } from '../../../support/producer.ts'
-import { faultsOf } from '../../../support/schema-validator.ts'
-import { type ServiceProcess, startServiceProcess } from '../../../support/service-process.ts'
+import { runAdmin } from '#services/admin/admin.ts'
+import { composeAdmin } from '#services/admin/compose.ts'
+import { createOwnSurroundings, type OwnSurroundings } from '#test/support/backing/own-surroundings.ts'
+import { eventually } from '#test/support/eventually.ts'
+import { createProducer, type Producer } from '#test/support/http/producer.ts'
+import { faultsOf } from '#test/support/http/schema-validator.ts'
+import { type ServiceProcess, startServiceProcess } from '#test/support/system/service-process.ts'
 
 let own: OwnSurroundings
 let ingest: ServiceProcess

@@ -3,8 +3,8 @@ import { createMemoryEventLog } from '#shared/adapters/memory/event-log.ts'
 import { createMemoryGroups } from '#shared/adapters/memory/event-log-groups.ts'
 import { createMemorySubscription } from '#shared/adapters/memory/event-log-subscription.ts'
 import type { Subscription } from '#shared/ports/subscription.ts'
-import { eventLogContract } from '../../../contract/event-log.ts'
-import { subscriptionContract } from '../../../contract/subscription.ts'
+import { eventLogContract } from '#test/contract/event-log.ts'
+import { subscriptionContract } from '#test/contract/subscription.ts'
 
 describe('the log in memory', () => {
   eventLogContract({ create: async () => ({ ...createMemoryEventLog(), stop: async () => {} }) })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ChunkFailedEvent } from '#schemas/events/deliveries.ts'
 import { readUnreadableChunk, unreadableChunkFailed } from '#shared/domain/dead-letters/unreadable-chunk.ts'
-import { faultsOf } from '../../../support/schema-validator.ts'
+import { faultsOf } from '#test/support/http/schema-validator.ts'
 
 const job = '0b9f7c1e-5d34-4a53-9f0e-6f3a1c2d4e5b'
 const otherJob = '7d1f8a52-2f8b-4a0e-8a53-5b6c7d8e9f00'

@@ -15,8 +15,8 @@ import {
   mergeAttempts,
   nextAction,
 } from '#shared/domain/delivery/chunk-delivery.ts'
-import { deliveryEventOf } from '../../../support/arbitrary-events.ts'
-import { faultsOf } from '../../../support/schema-validator.ts'
+import { deliveryEventOf } from '#test/support/builders/arbitrary-events.ts'
+import { faultsOf } from '#test/support/http/schema-validator.ts'
 
 const jobId = '0b9f7c1e-5d34-4a53-9f0e-6f3a1c2d4e5b'
 const now = Date.parse('2026-01-31T09:30:00.000Z')

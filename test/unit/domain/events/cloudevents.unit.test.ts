@@ -6,7 +6,7 @@ import { type Topic, topics } from '#schemas/events/catalogue.ts'
 import { eventSources, headerNames } from '#schemas/events/envelope.ts'
 import { decodeEvent, toRecord } from '#shared/domain/events/codec.ts'
 import type { EventRecord } from '#shared/domain/events/record.ts'
-import { domainEvent, timestamp } from '../../../support/arbitrary-events.ts'
+import { domainEvent, timestamp } from '#test/support/builders/arbitrary-events.ts'
 
 /** CloudEvents' own library: what it reads and writes in binary mode is what any team's client reads and writes. */
 const asMessage = ({ key, headers, value }: Pick<EventRecord, 'key' | 'headers' | 'value'>) => {

@@ -5,7 +5,7 @@ import { headerNames } from '#schemas/events/envelope.ts'
 import type { EventType } from '#schemas/events/event-type.ts'
 import { headersOf } from '#schemas/events/headers.ts'
 import { decodeEvent, readPlannedChunk } from '#shared/domain/events/codec.ts'
-import { faultsOf } from '../../../support/schema-validator.ts'
+import { faultsOf } from '#test/support/http/schema-validator.ts'
 
 type Golden = {
   readonly topic: string

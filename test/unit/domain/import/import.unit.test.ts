@@ -11,7 +11,7 @@ import {
   initialState,
 } from '#shared/domain/import/import.ts'
 import { planImport } from '#shared/domain/import/plan.ts'
-import { faultsOf } from '../../../support/schema-validator.ts'
+import { faultsOf } from '#test/support/http/schema-validator.ts'
 
 const given = (events: readonly ImportEvent[]) => ({
   when: (command: AcceptImport) => decide(command, events.reduce(evolve, initialState)),

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { ContactInput } from '#schemas/contact.ts'
 import { ValidationResult } from '#schemas/http/import.ts'
 import { planImport, validationResults } from '#shared/domain/import/plan.ts'
-import { faultsOf } from '../../../support/schema-validator.ts'
+import { faultsOf } from '#test/support/http/schema-validator.ts'
 
 const written = fc.oneof(
   fc.integer({ min: 1_000_000, max: 9_999_999 }).map((rest) => `+7999${rest}`),

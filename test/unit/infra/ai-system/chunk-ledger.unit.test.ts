@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createChunkLedger, untracked } from '../../../../infra/ai-system/chunk-ledger.ts'
+import { createChunkLedger, untracked } from '#infra/ai-system/chunk-ledger.ts'
 
 describe('chunk ledger', () => {
   test('it counts as a map would, whatever the keys are', () => {

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { behaviourChooser } from '../../../../infra/ai-system/choose-behaviour.ts'
-import { parseCommand } from '../../../../infra/ai-system/command.ts'
-import { checkedScript, readScript, type Script } from '../../../../infra/ai-system/script.ts'
+import { behaviourChooser } from '#infra/ai-system/choose-behaviour.ts'
+import { parseCommand } from '#infra/ai-system/command.ts'
+import { checkedScript, readScript, type Script } from '#infra/ai-system/script.ts'
 
 const request = { request: 1, attempt: 1, key: 'k', jobId: 'j', chunkIndex: 0 }
 const statuses = (script: Script, requests: readonly Partial<typeof request>[], seed = 1) => {

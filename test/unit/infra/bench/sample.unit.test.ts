@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { sampleContacts, sampleCounts } from '#infra/bench/sample.ts'
 import { ImportBody } from '#schemas/http/import.ts'
 import { limits } from '#schemas/limits.ts'
 import { normalizePhone } from '#shared/domain/phone.ts'
-import { sampleContacts, sampleCounts } from '../../../../infra/bench/sample.ts'
-import { faultsOf } from '../../../support/schema-validator.ts'
+import { faultsOf } from '#test/support/http/schema-validator.ts'
 
 const mebibyte = 1024 * 1024
 const validIn = (contacts: readonly { phone: string }[]) =>

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { errorCodes } from '#schemas/errors.ts'
 import { type Contract, contractList, contracts, everywhere, type Payload } from '#schemas/http/contracts.ts'
 import { permissions } from '#shared/ports/api-clients.ts'
-import { faultsOf } from '../../../support/schema-validator.ts'
+import { faultsOf } from '#test/support/http/schema-validator.ts'
 
 const named = contractList.map((contract): [string, Contract] => [`${contract.method} ${contract.url}`, contract])
 const payloads = named.flatMap(([name, { body, responses }]): [string, Payload][] => [

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { runAdmin } from '../../../../services/admin/admin.ts'
-import type { AdminTools } from '../../../../services/admin/tools.ts'
+import { runAdmin } from '#services/admin/admin.ts'
+import type { AdminTools } from '#services/admin/tools.ts'
 
 /** A wrong command line must be refused before anything is connected. */
 function unusableTools() {

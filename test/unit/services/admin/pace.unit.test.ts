@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createPace } from '../../../../services/admin/pace.ts'
+import { createPace } from '#services/admin/pace.ts'
 
 function paced(perSecond: number) {
   let now = 1_000

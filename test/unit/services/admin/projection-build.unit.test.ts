@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { partitionCount, topics } from '#schemas/events/catalogue.ts'
+import { createProjectionBuild } from '#services/admin/projection-build.ts'
 import type { ImportJobWriter } from '#shared/ports/import-jobs.ts'
 import type { Position, TopicPartition } from '#shared/ports/subscription.ts'
-import { createProjectionBuild } from '../../../../services/admin/projection-build.ts'
 
 const places = [topics.imports, topics.deliveries].flatMap(({ name: topic }) =>
   Array.from({ length: partitionCount }, (_, partition) => ({ topic, partition })),

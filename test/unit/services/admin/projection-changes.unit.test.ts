@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import type { ProjectionBuild } from '#services/admin/projection-build.ts'
+import { compareSettled, type ProjectionTools } from '#services/admin/projection-changes.ts'
 import type { Difference } from '#shared/ports/projections.ts'
-import type { ProjectionBuild } from '../../../../services/admin/projection-build.ts'
-import { compareSettled, type ProjectionTools } from '../../../../services/admin/projection-changes.ts'
 
 const unused = (): never => {
   throw new Error('A comparison does not need this.')

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { createAttemptGate } from '#services/dispatcher/attempt-gate.ts'
+import { type AttemptQueue, createAttemptQueue } from '#services/dispatcher/attempt-queue.ts'
+import type { Chunk } from '#services/dispatcher/chunk.ts'
 import type { AttemptResult } from '#shared/domain/delivery/attempt.ts'
-import { createAttemptGate } from '../../../../services/dispatcher/attempt-gate.ts'
-import { type AttemptQueue, createAttemptQueue } from '../../../../services/dispatcher/attempt-queue.ts'
-import type { Chunk } from '../../../../services/dispatcher/chunk.ts'
-import { eventually } from '../../../support/eventually.ts'
+import { eventually } from '#test/support/eventually.ts'
 
 const ok: AttemptResult = { is: 'answered', status: 200, retryAfter: null, durationMs: 5 }
 const busy: AttemptResult = { ...ok, status: 503 }

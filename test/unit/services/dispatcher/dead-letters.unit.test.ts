@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { createDeadLetters } from '#services/dispatcher/dead-letters.ts'
 import type { AppendOutcome, LogRecord, NewRecord, RawRecord } from '#shared/ports/event-log.ts'
 import type { Log } from '#shared/runtime/log.ts'
-import { createDeadLetters } from '../../../../services/dispatcher/dead-letters.ts'
 
 const jobId = '0b9f7c1e-5d34-4a53-9f0e-6f3a1c2d4e5b'
 const record: LogRecord = {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createFairQueue } from '../../../../services/dispatcher/fair-queue.ts'
+import { createFairQueue } from '#services/dispatcher/fair-queue.ts'
 
 describe('fair queue', () => {
   it('serves groups in turns, so that a large one delays a small one by one item', () => {

@@ -1,11 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  foreignCallsEndMs,
-  formerCallsEndMs,
-  handOverOf,
-  metadataOf,
-} from '../../../../services/dispatcher/hand-over.ts'
+import { foreignCallsEndMs, formerCallsEndMs, handOverOf, metadataOf } from '#services/dispatcher/hand-over.ts'
 
 describe('what a commit says to the next owner', () => {
   test('is read as it was written', () => {

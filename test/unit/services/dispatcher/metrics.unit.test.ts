@@ -5,11 +5,7 @@ import {
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import {
-  createDispatchMetrics,
-  type DispatchMetrics,
-  type DispatchState,
-} from '../../../../services/dispatcher/metrics.ts'
+import { createDispatchMetrics, type DispatchMetrics, type DispatchState } from '#services/dispatcher/metrics.ts'
 
 let provider: MeterProvider
 let exporter: InMemoryMetricExporter

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createOwnershipModel, type Ending } from '../../../support/ownership-model.ts'
+import { createOwnershipModel, type Ending } from '#test/support/ownership-model.ts'
 
 type Model = ReturnType<typeof createOwnershipModel>
 type Step = (model: Model) => unknown

@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, test } from 'vitest'
+import { plannedImport } from '#infra/bench/planned-imports.ts'
+import type { AttemptQueue } from '#services/dispatcher/attempt-queue.ts'
+import type { Chunk } from '#services/dispatcher/chunk.ts'
+import { createPartitionOwner, type PartitionOwner } from '#services/dispatcher/partition-owner.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
 import type { Commit, Subscription } from '#shared/ports/subscription.ts'
 import type { Log } from '#shared/runtime/log.ts'
-import { plannedImport } from '../../../../infra/bench/planned-imports.ts'
-import type { AttemptQueue } from '../../../../services/dispatcher/attempt-queue.ts'
-import type { Chunk } from '../../../../services/dispatcher/chunk.ts'
-import { createPartitionOwner, type PartitionOwner } from '../../../../services/dispatcher/partition-owner.ts'
-import { eventually } from '../../../support/eventually.ts'
+import { eventually } from '#test/support/eventually.ts'
 
 /** So that what is pending goes on. */
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))

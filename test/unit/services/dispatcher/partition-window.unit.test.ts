@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createPartitionWindow, shareOf } from '../../../../services/dispatcher/partition-window.ts'
+import { createPartitionWindow, shareOf } from '#services/dispatcher/partition-window.ts'
 
 const roomy = { offsets: 1_000, bytes: () => 1_000_000 }
 

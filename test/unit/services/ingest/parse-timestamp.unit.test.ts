@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseTimestamp } from '../../../../services/ingest/parse-timestamp.ts'
+import { parseTimestamp } from '#services/ingest/parse-timestamp.ts'
 
 describe('a timestamp of RFC 3339', () => {
   test('in UTC with milliseconds reads as JavaScript reads it', () => {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { createVerifySignature, signatureFault } from '../../../../services/ingest/verify-signature.ts'
+import { createVerifySignature, signatureFault } from '#services/ingest/verify-signature.ts'
 
 type Vector = {
   readonly tcId: number

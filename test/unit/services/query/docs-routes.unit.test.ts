@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { errorCodes } from '#schemas/errors.ts'
-import { createMemoryApp, type MemoryApp } from '../../../support/memory-app.ts'
+import { createMemoryApp, type MemoryApp } from '#test/support/system/memory-app.ts'
 
 const registered: { readonly method: string; readonly url: string }[] = []
 let memory: MemoryApp

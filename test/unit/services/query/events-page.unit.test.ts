@@ -1,7 +1,7 @@
 import fastify, { type FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Topic, topics } from '#schemas/events/catalogue.ts'
-import { docsRoutes } from '../../../../services/query/docs-routes.ts'
+import { docsRoutes } from '#services/query/docs-routes.ts'
 
 let app: FastifyInstance
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import { createJobWatch } from '#services/query/job-watch.ts'
 import type { AppliedOffsets } from '#shared/ports/import-jobs.ts'
-import { createJobWatch } from '../../../../services/query/job-watch.ts'
-import { eventually } from '../../../support/eventually.ts'
+import { eventually } from '#test/support/eventually.ts'
 
 /** A watch whose looks come when the test says so. */
 function setUp() {

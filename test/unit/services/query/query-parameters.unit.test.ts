@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { readListParameters, readWait } from '#services/query/query-parameters.ts'
 import { ServiceError } from '#shared/errors/service-error.ts'
-import { readListParameters, readWait } from '../../../../services/query/query-parameters.ts'
 
 function faultsOf(read: () => unknown): unknown {
   try {

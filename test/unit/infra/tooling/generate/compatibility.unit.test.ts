@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { incompatibilities } from '../../../../../infra/tooling/generate/compatibility.ts'
-import type { JsonObject } from '../../../../../infra/tooling/generate/named-schemas.ts'
+import { incompatibilities } from '#infra/tooling/generate/compatibility.ts'
+import type { JsonObject } from '#infra/tooling/generate/named-schemas.ts'
 
 const released: JsonObject = {
   $id: 'urn:one',

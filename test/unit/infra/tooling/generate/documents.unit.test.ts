@@ -2,14 +2,14 @@ import { Parser } from '@asyncapi/parser'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { generatedDocuments } from '#infra/tooling/generate/documents.ts'
+import { isObject, type Json, type JsonObject } from '#infra/tooling/generate/named-schemas.ts'
 import { errorCodes } from '#schemas/errors.ts'
 import { type Topic, topics } from '#schemas/events/catalogue.ts'
 import type { EventType } from '#schemas/events/event-type.ts'
 import { headersOf } from '#schemas/events/headers.ts'
 import { contractList } from '#schemas/http/contracts.ts'
 import { variables } from '#shared/config/variables.ts'
-import { generatedDocuments } from '../../../../../infra/tooling/generate/documents.ts'
-import { isObject, type Json, type JsonObject } from '../../../../../infra/tooling/generate/named-schemas.ts'
 
 let documents: ReadonlyMap<string, string>
 beforeAll(async () => {

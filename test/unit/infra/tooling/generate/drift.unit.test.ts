@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { describeDrift, findDrift, removeDrift } from '../../../../../infra/tooling/generate/drift.ts'
+import { describeDrift, findDrift, removeDrift } from '#infra/tooling/generate/drift.ts'
 
 let folder: string
 beforeEach(async () => {

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { generatedDocuments } from '../../../../../infra/tooling/generate/documents.ts'
-import { findBreaks, release } from '../../../../../infra/tooling/generate/released.ts'
+import { generatedDocuments } from '#infra/tooling/generate/documents.ts'
+import { findBreaks, release } from '#infra/tooling/generate/released.ts'
 
 const repository = fileURLToPath(new URL('../../../../../schemas/released', import.meta.url))
 

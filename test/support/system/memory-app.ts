@@ -1,0 +1,86 @@
+import { randomUUID } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
+import { createAcceptImport } from '#services/ingest/accept-import.ts'
+import { importRoutes } from '#services/ingest/import-routes.ts'
+import { planDryRun, planRequest } from '#services/ingest/plan-request.ts'
+import { createVerifySignature } from '#services/ingest/verify-signature.ts'
+import { docsRoutes } from '#services/query/docs-routes.ts'
+import { createJobCursors } from '#services/query/job-cursor.ts'
+import { createJobWatch } from '#services/query/job-watch.ts'
+import { createListJobs } from '#services/query/list-jobs.ts'
+import { queryRoutes } from '#services/query/query-routes.ts'
+import { createReadIdempotencyKey } from '#services/query/read-idempotency-key.ts'
+import { createReadJob } from '#services/query/read-job.ts'
+import { createMemoryApiClients } from '#shared/adapters/memory/api-clients.ts'
+import { createMemoryEventLog, type MemoryEventLog } from '#shared/adapters/memory/event-log.ts'
+import { createMemoryIdempotencyKeys } from '#shared/adapters/memory/idempotency-keys.ts'
+import { createMemoryImportJobs } from '#shared/adapters/memory/import-jobs.ts'
+import { systemClock } from '#shared/adapters/system-clock.ts'
+import { createGuard } from '#shared/http/guard.ts'
+import { healthRoutes } from '#shared/http/health-routes.ts'
+import { createHttpApp, type HttpAppOptions } from '#shared/http/http-app.ts'
+import { createLog } from '#shared/observability/log.ts'
+import { permissions } from '#shared/ports/api-clients.ts'
+
+export type MemoryApp = {
+  readonly app: FastifyInstance
+  /** Of a client that may do everything, as often as it likes. */
+  readonly apiKey: string
+  readonly log: MemoryEventLog
+}
+
+type Options = Partial<HttpAppOptions> & {
+  /** Sees the app before any route is registered. */
+  readonly onApp?: (app: FastifyInstance) => void
+  /** Of the client; 0, which is the default, is unlimited. */
+  readonly ratePerSecond?: number
+}
+
+/** Every route of the interface in one app, on stores in memory: what `npm start` serves, without its surroundings. */
+export async function createMemoryApp({ onApp, ratePerSecond = 0, ...options }: Options = {}): Promise<MemoryApp> {
+  const app = await createHttpApp({ log: createLog({ level: 'silent', service: 'test' }), ...options })
+  onApp?.(app)
+  const apiKey = 'cik_test_key'
+  const apiClients = createMemoryApiClients()
+  const unset = { ratePerSecond, allow: [], signingSecrets: [], region: null, locale: null, chunkSize: null }
+  apiClients.put(apiKey, { clientId: 'cl_test', name: 'Test', permissions, ...unset })
+  const rateLimiter = { consume: async () => ({ allowed: true, remaining: 1, resetMs: 1_000 }) }
+  const guard = createGuard({ apiClients, rateLimiter, defaultRate: 0 })
+  const log = createMemoryEventLog()
+  const keys = createMemoryIdempotencyKeys()
+  const planner = {
+    plan: async (request: Parameters<typeof planRequest>[0]) => planRequest(request),
+    dryRun: async (request: Parameters<typeof planDryRun>[0]) => planDryRun(request),
+  }
+  const settings = { maxBodyBytes: 8 * 1024 * 1024, maxContacts: 10_000, chunkSize: 100, defaultRegion: 'RU' }
+  const acceptImport = createAcceptImport({
+    keys,
+    appender: log,
+    reader: log,
+    planner,
+    clock: systemClock,
+    newJobId: randomUUID,
+    pause: () => Promise.reject(new Error('No request of a test waits for another.')),
+    leaseMs: 30_000,
+    retentionMs: 3_600_000,
+    waitMs: 0,
+    maxContacts: settings.maxContacts,
+  })
+  const verifySignature = createVerifySignature({ clock: systemClock, skewMs: 300_000 })
+  const ready = async () => true
+  const checks = { database: ready, event_log: ready }
+  await app.register(healthRoutes({ version: '1.0.0', clock: systemClock, checks, isStopping: () => false }))
+  await app.register(importRoutes({ guard, verifySignature, acceptImport, planner, settings }))
+  const jobs = createMemoryImportJobs()
+  await app.register(
+    queryRoutes({
+      guard,
+      readJob: createReadJob({ jobs, claims: keys }),
+      listJobs: createListJobs({ jobs, cursors: createJobCursors({ secret: null }) }),
+      watch: createJobWatch({ jobs, pause: async () => {} }),
+      readIdempotencyKey: createReadIdempotencyKey({ claims: keys, clock: systemClock }),
+    }),
+  )
+  await app.register(docsRoutes())
+  return { app, apiKey, log }
+}

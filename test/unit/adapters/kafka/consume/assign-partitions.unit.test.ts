@@ -1,0 +1,73 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { assignPartitions, type Member } from '#shared/adapters/kafka/consume/assign-partitions.ts'
+
+const members = fc.uniqueArray(
+  fc.record({ memberId: fc.uuid(), owned: fc.array(fc.integer({ min: -1, max: 14 }), { maxLength: 14 }) }),
+  { minLength: 1, maxLength: 8, selector: ({ memberId }) => memberId },
+)
+const counts = fc.integer({ min: 0, max: 24 })
+
+const asMembers = (shares: ReadonlyMap<string, number[]>): Member[] =>
+  [...shares].map(([memberId, owned]) => ({ memberId, owned }))
+const keptOf = (before: readonly Member[], shares: ReadonlyMap<string, number[]>) =>
+  before.reduce((kept, { memberId, owned }) => kept + owned.filter((p) => shares.get(memberId)?.includes(p)).length, 0)
+
+describe('assignPartitions', () => {
+  it('gives every partition to exactly one member', () => {
+    fc.assert(
+      fc.property(members, counts, (group, count) => {
+        const given = [...assignPartitions(group, count).values()].flat().sort((a, b) => a - b)
+        expect(given).toEqual(Array.from({ length: count }, (_, partition) => partition))
+      }),
+    )
+  })
+
+  it('gives no member two more than another', () => {
+    fc.assert(
+      fc.property(members, counts, (group, count) => {
+        const sizes = [...assignPartitions(group, count).values()].map(({ length }) => length)
+        expect(sizes).toHaveLength(group.length)
+        expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThanOrEqual(1)
+      }),
+    )
+  })
+
+  it('does not depend on the order of the members', () => {
+    fc.assert(
+      fc.property(members, counts, (group, count) => {
+        expect(assignPartitions([...group].reverse(), count)).toEqual(assignPartitions(group, count))
+      }),
+    )
+  })
+
+  it('moves nothing when nothing changed', () => {
+    fc.assert(
+      fc.property(members, counts, (group, count) => {
+        const first = assignPartitions(group, count)
+        expect(assignPartitions(asMembers(first), count)).toEqual(first)
+      }),
+    )
+  })
+
+  it('moves only what a newcomer gets', () => {
+    fc.assert(
+      fc.property(members, counts, fc.uuid(), (group, count, newcomer) => {
+        fc.pre(group.every(({ memberId }) => memberId !== newcomer))
+        const before = asMembers(assignPartitions(group, count))
+        const shares = assignPartitions([...before, { memberId: newcomer, owned: [] }], count)
+        expect(keptOf(before, shares)).toBe(count - (shares.get(newcomer)?.length ?? 0))
+      }),
+    )
+  })
+
+  it('moves only what a member that left had', () => {
+    fc.assert(
+      fc.property(members, counts, (group, count) => {
+        fc.pre(group.length > 1)
+        const [gone, ...rest] = asMembers(assignPartitions(group, count))
+        expect(keptOf(rest, assignPartitions(rest, count))).toBe(count - (gone?.owned.length ?? 0))
+      }),
+    )
+  })
+})

@@ -1,0 +1,77 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createCursor } from '#shared/adapters/kafka/consume/reader-cursor.ts'
+import type { LogRecord } from '#shared/ports/event-log.ts'
+
+const record = (offset: number, bytes = 1): LogRecord => ({
+  topic: 'contact-import.imports',
+  partition: 0,
+  offset,
+  appendedAt: 0,
+  key: null,
+  headers: {},
+  value: new Uint8Array(bytes),
+})
+
+describe('a read under way', () => {
+  const pause = vi.fn()
+  const resume = vi.fn()
+  const cursorOf = (from: number, end: number) => createCursor({ from, end, pause, resume, idleTimeoutMs: 1_000 })
+  beforeEach(() => {
+    vi.useFakeTimers()
+    pause.mockClear()
+    resume.mockClear()
+  })
+  afterEach(() => void vi.useRealTimers())
+
+  it('yields what lies within its range, once', async () => {
+    const cursor = cursorOf(2, 5)
+    cursor.push([record(0), record(1), record(2), record(3)], 3)
+    cursor.push([record(3), record(4), record(5)], 5)
+    expect((await Array.fromAsync(cursor.records())).map(({ offset }) => offset)).toEqual([2, 3, 4])
+    expect(cursor.wantsMore()).toBe(false)
+    expect(pause).toHaveBeenCalled()
+  })
+
+  it('ends although the last offsets hold no records', async () => {
+    const cursor = cursorOf(0, 3)
+    cursor.push([record(0)], 0)
+    cursor.push([], 2)
+    expect(await Array.fromAsync(cursor.records())).toHaveLength(1)
+  })
+
+  it('is paused while its reader is slow, and goes on when the reader caught up', async () => {
+    const cursor = cursorOf(0, 10)
+    const megabytes = (offset: number) => [record(offset, 3 * 1024 * 1024)]
+    const records = cursor.records()
+    for (const offset of [0, 1, 2]) cursor.push(megabytes(offset), offset)
+    expect(pause).toHaveBeenCalledOnce()
+    expect(cursor.wantsMore()).toBe(false)
+    await records.next()
+    expect(resume).not.toHaveBeenCalled()
+    await records.next()
+    expect(resume).toHaveBeenCalledOnce()
+    expect(cursor.wantsMore()).toBe(true)
+  })
+
+  it('throws when nothing comes for too long, but not because its reader is slow', async () => {
+    const cursor = cursorOf(0, 3)
+    const records = cursor.records()
+    cursor.push([record(0)], 0)
+    await records.next()
+    await vi.advanceTimersByTimeAsync(5_000)
+    cursor.push([record(1)], 1)
+    expect((await records.next()).value).toMatchObject({ offset: 1 })
+    const overdue = expect(records.next()).rejects.toThrow('sent nothing for 1000 ms')
+    await vi.advanceTimersByTimeAsync(1_001)
+    await overdue
+  })
+
+  it('throws what it was told, after what it has', async () => {
+    const cursor = cursorOf(0, 3)
+    cursor.push([record(0)], 0)
+    cursor.fail(new Error('stopped'))
+    const records = cursor.records()
+    expect((await records.next()).value).toMatchObject({ offset: 0 })
+    await expect(records.next()).rejects.toThrow('stopped')
+  })
+})

@@ -1,0 +1,108 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createLaneQueue, type LaneQueue } from '#shared/adapters/kafka/produce/lane-queue.ts'
+
+const options = { maxQueuedBytes: 10_000, maxQueuedAgeMs: 2_000, maxGroupBytes: 5_000 }
+
+describe('the queue of a lane', () => {
+  let queue: LaneQueue
+  beforeEach(() => {
+    vi.useFakeTimers()
+    queue = createLaneQueue(options)
+    queue.watchAge()
+  })
+  afterEach(() => {
+    queue.close()
+    vi.useRealTimers()
+  })
+
+  const add = ({ count = 1, bytes = 10, partition = 0, urgent = false } = {}) => {
+    const record = {
+      topic: 'contact-import.imports',
+      key: 'k',
+      partition,
+      headers: {},
+      value: new Uint8Array(bytes),
+    } as const
+    return queue.add({ records: Array.from({ length: count }, () => record), partition, urgent })
+  }
+  const sizes = () => queue.take().map(({ records }) => records.length)
+
+  it('lets everybody who waits leave together', () => {
+    for (const count of [1, 2, 3]) void add({ count })
+    expect(sizes()).toEqual([1, 2, 3])
+    expect(queue.isEmpty()).toBe(true)
+    expect(sizes()).toEqual([])
+  })
+
+  it('knows how many records wait, whatever became of the others', () => {
+    for (const count of [1, 2, 3]) void add({ count })
+    expect(queue.records()).toBe(6)
+    const group = queue.take()
+    expect(queue.records()).toBe(0)
+    queue.putBack(group)
+    expect(queue.records()).toBe(6)
+    vi.advanceTimersByTime(2_200)
+    expect(queue.records()).toBe(0)
+  })
+
+  it('cuts groups at 1,000 records without splitting an append', () => {
+    queue = createLaneQueue({ ...options, maxQueuedBytes: 1e9, maxGroupBytes: 1e9 })
+    for (const count of [600, 300, 200, 1500, 1]) void add({ count })
+    expect([sizes(), sizes(), sizes(), sizes()]).toEqual([[600, 300], [200], [1500], [1]])
+  })
+
+  it('cuts groups by bytes, and lets a larger append go alone', () => {
+    for (const bytes of [2_000, 2_000, 2_000]) void add({ bytes })
+    expect([sizes(), sizes()]).toEqual([[1, 1], [1]])
+    void add({ bytes: 9_000 })
+    void add()
+    expect([sizes(), sizes()]).toEqual([[1], [1]])
+  })
+
+  it('answers overloaded above its bytes, but takes one append whatever its size, and every urgent one', async () => {
+    void add({ bytes: 50_000 })
+    expect(await add()).toEqual({ is: 'overloaded' })
+    void add({ urgent: true })
+    expect([sizes(), sizes()]).toEqual([[1], [1]])
+    void add()
+    expect(sizes()).toEqual([1])
+  })
+
+  it('answers overloaded to whoever waited too long, but not to the urgent', async () => {
+    const early = add()
+    const urgent = add({ urgent: true })
+    await vi.advanceTimersByTimeAsync(1_000)
+    void add({ count: 2 })
+    await vi.advanceTimersByTimeAsync(1_200)
+    expect(await early).toEqual({ is: 'overloaded' })
+    const [first, second] = queue.take()
+    expect([first?.urgent, second?.records.length]).toEqual([true, 2])
+    first?.settle({ is: 'appended' })
+    expect(await urgent).toEqual({ is: 'appended' })
+  })
+
+  it('puts back what was not sent, in its place and with its age', async () => {
+    const waiting = add()
+    await vi.advanceTimersByTimeAsync(1_500)
+    const group = queue.take()
+    void add({ count: 2 })
+    queue.putBack(group)
+    await vi.advanceTimersByTimeAsync(700)
+    expect(await waiting).toEqual({ is: 'overloaded' })
+    expect(sizes()).toEqual([2])
+  })
+
+  it('lets appends of a group that was too large leave one by one', () => {
+    for (const count of [1, 2]) void add({ count })
+    queue.putBackAlone(queue.take())
+    void add({ count: 3 })
+    void add({ count: 4 })
+    expect([sizes(), sizes(), sizes()]).toEqual([[1], [2], [3, 4]])
+  })
+
+  it('answers everybody when it closes', async () => {
+    const both = [add(), add({ urgent: true })]
+    queue.close()
+    expect(await Promise.all(both)).toEqual([{ is: 'overloaded' }, { is: 'overloaded' }])
+  })
+})
