@@ -1,0 +1,31 @@
+/**
+ * Settles like `work`, or after `ms` milliseconds with what `onTimeout` returns or throws. The timer ends with the work.
+ * The work is not cancelled: it goes on, and a later rejection is ignored.
+ */
+export async function withDeadline<T, U = T>(
+  work: Promise<T>,
+  ms: number,
+  onTimeout: () => U | Promise<U>,
+): Promise<T | U> {
+  const timeout = Promise.withResolvers<U>()
+  const timer = setTimeout(() => {
+    try {
+      timeout.resolve(onTimeout())
+    } catch (error) {
+      timeout.reject(error)
+    }
+  }, ms)
+  try {
+    return await Promise.race([work, timeout.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Resolves when the signal is aborted, at once when it is already. */
+export function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}
