@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
-const program = join(import.meta.dirname, '..', '..', 'infra', 'backing-services', 'run.ts')
+const program = join(import.meta.dirname, '..', '..', '..', 'infra', 'backing-services', 'run.ts')
 
 export type Addresses = {
   readonly kafkaBrokers: string[]

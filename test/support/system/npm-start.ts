@@ -5,7 +5,7 @@ import { delimiter, dirname, join } from 'node:path'
 import { freePort } from '#infra/backing-services/ports.ts'
 import { eventually } from '../eventually.ts'
 
-const root = join(import.meta.dirname, '..', '..')
+const root = join(import.meta.dirname, '..', '..', '..')
 
 /** The whole system as a person starts it, with data and a port of its own. */
 export type NpmStart = {

@@ -4,7 +4,7 @@ import { freePort } from '#infra/backing-services/ports.ts'
 import { eventually } from '../eventually.ts'
 import { packageScript } from './package-scripts.ts'
 
-const root = join(import.meta.dirname, '..', '..')
+const root = join(import.meta.dirname, '..', '..', '..')
 
 /** One service, or a fixture of one, as a process of its own. */
 export type ServiceProcess = {
