@@ -9,14 +9,14 @@ const withheld = '[withheld]'
 const maxDepth = 5
 const maxEntries = 100
 
-/** A copy of the fields that is safe to log: plain JSON, bounded, without contact data, keys or secrets. */
+/** Returns a copy that is safe to log: plain JSON of bounded size, without contact data, keys or secrets. */
 export function redacted(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return copied(fields, 1)
 }
 
 /**
- * Once per log line, so a copy of the whole in which what differs is replaced: cheaper than one filled name by name.
- * A member named `__proto__` is copied as a member, so replacing it changes no prototype.
+ * Copies with one spread and then replaces the unsafe members, which is faster than filling an object member by member.
+ * The spread copies an own member named `__proto__` as a member, so replacing it changes no prototype.
  */
 function copied(from: object, depth: number): Record<string, unknown> {
   const copy: Record<string, unknown> = { ...from }
@@ -27,7 +27,7 @@ function copied(from: object, depth: number): Record<string, unknown> {
   return copy
 }
 
-/** A number under one of the withheld names is a count, such as `contacts: 500`; under a phone's name it is a phone. */
+/** A number is a count under most withheld names (`contacts: 500`) and is kept. Under a phone's name it is a phone. */
 function member(name: string, value: unknown, depth: number): unknown {
   const lower = name.toLowerCase()
   if (phoneNames.includes(lower) || (withheldNames.has(lower) && typeof value !== 'number')) return withheld
@@ -49,8 +49,8 @@ function plain(value: unknown, depth: number): unknown {
 const firstEntries = (value: object): object => Object.fromEntries(Object.entries(value).slice(0, maxEntries))
 
 /**
- * Only the members named here: drivers hang whole documents and requests on their errors. The stack goes without its
- * first line, which repeats the message; a SyntaxError's message quotes what it could not parse.
+ * Copies only known members, because drivers attach whole documents and requests to their errors. The first lines of
+ * the stack repeat the message and are dropped. The message of a SyntaxError quotes the text that was parsed.
  */
 function describedError(error: Error, depth: number): Record<string, unknown> {
   return {

@@ -33,6 +33,7 @@ describe('a process', () => {
     child.kill(signal)
     expect(await exited).toBe(0)
     expect(output.stdout).toContain('stopped in order')
+    expect(output.stdout).toMatch(/"msg":"stopped"}\n$/)
     expect(output.stderr).toBe('')
   })
 
