@@ -4,10 +4,10 @@ import { partitionCount, topics } from '#schemas/events/catalogue.ts'
 import { applyTopics } from '#shared/adapters/kafka/admin/topics.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
 import { createLane } from '#shared/adapters/kafka/produce/lane.ts'
+import { plannedImport } from '#test/support/builders/planned-imports.ts'
 import { freePort } from '../backing-services/ports.ts'
 import { type Child, startChild } from './child.ts'
 import { numberOption, optionsFrom, refuse } from './options.ts'
-import { plannedImport } from './planned-imports.ts'
 
 const usage =
   'node infra/bench/dispatch.ts --brokers 127.0.0.1:9092 [--chunks 5000] [--contacts 100] [--concurrency 50] ' +

@@ -1,7 +1,7 @@
 import { availableParallelism, cpus, totalmem } from 'node:os'
 import type { JobResponse } from '#schemas/http/job.ts'
+import { sampleContacts } from '#test/support/builders/sample-contacts.ts'
 import { numberOption, optionsFrom, refuse } from './options.ts'
-import { sampleContacts } from './sample.ts'
 import { finishedJob, type Posted, postImport, type Target } from './service-client.ts'
 
 const usage =

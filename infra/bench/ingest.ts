@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
+import { sampleContacts } from '#test/support/builders/sample-contacts.ts'
 import { createLoad, type Load, type LoadResult, quantile, type Shot } from './load.ts'
 import { type MeasuredProcess, startMeasuredProcess } from './measured-process.ts'
 import { numberOption, optionsFrom, refuse } from './options.ts'
 import { createOwnSurroundings } from './own-surroundings.ts'
-import { sampleContacts } from './sample.ts'
 import type { Usage } from './usage-reporter.ts'
 
 const usage =

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { Pool } from 'undici'
-import { plannedImport } from './planned-imports.ts'
+import { plannedImport } from '#test/support/builders/planned-imports.ts'
 
 const [url = '', ...numbers] = process.argv.slice(2)
 const [chunks = 0, contactsPerChunk = 0, concurrency = 0] = numbers.map(Number)

@@ -5,12 +5,12 @@ import { headerNames } from '#schemas/events/envelope.ts'
 import { applyTopics } from '#shared/adapters/kafka/admin/topics.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
 import { createMongo } from '#shared/adapters/mongo/connect.ts'
+import { sampleContacts } from '#test/support/builders/sample-contacts.ts'
 import { freePort } from '../backing-services/ports.ts'
 import { type Child, startChild } from './child.ts'
 import { quantile } from './load.ts'
 import { numberOption, optionsFrom, refuse } from './options.ts'
 import { createOwnSurroundings } from './own-surroundings.ts'
-import { sampleContacts } from './sample.ts'
 import { finishedJob, postImport, type Target } from './service-client.ts'
 
 const usage =

@@ -12,8 +12,8 @@ import { createMongoImportJobs } from '#shared/adapters/mongo/import-jobs.ts'
 import { toRecord } from '#shared/domain/events/codec.ts'
 import { createLog } from '#shared/observability/log.ts'
 import { createProjector } from '#shared/read-model/projector.ts'
+import { plannedImport } from '#test/support/builders/planned-imports.ts'
 import { numberOption, optionsFrom, refuse } from './options.ts'
-import { plannedImport } from './planned-imports.ts'
 
 const usage =
   'KAFKA_BROKERS=127.0.0.1:9092 MONGODB_URL=mongodb://… node infra/bench/rebuild.ts [--jobs 4000] [--chunks 10] [--rounds 3]'

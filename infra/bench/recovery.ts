@@ -11,10 +11,10 @@ import { applyTopics } from '#shared/adapters/kafka/admin/topics.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
 import { createLane } from '#shared/adapters/kafka/produce/lane.ts'
 import { toRecord } from '#shared/domain/events/codec.ts'
+import { plannedImport } from '#test/support/builders/planned-imports.ts'
 import { freePort } from '../backing-services/ports.ts'
 import { startChild } from './child.ts'
 import { numberOption, optionsFrom, refuse } from './options.ts'
-import { plannedImport } from './planned-imports.ts'
 
 const usage = 'node infra/bench/recovery.ts --brokers 127.0.0.1:9092 [--outcomes 3600000]'
 const given = optionsFrom(usage, ['brokers', 'outcomes'])

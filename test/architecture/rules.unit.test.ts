@@ -97,6 +97,22 @@ const cases: Record<string, Record<string, Seen>> = {
       says: ['services/dev/a.ts may not import infra/a.ts.', 'services/dev/a.ts may not import test/b.ts.'],
       mended: { 'test/unit/a.ts': "import '../../infra/a.ts'" },
     },
+    'benchmarks use the builders of the tests; tests import no benchmark': {
+      breaks: {
+        'infra/bench/a.ts': "import '../../test/unit/b.ts'",
+        'infra/setup/a.ts': "import '#test/support/builders/b.ts'",
+        'test/unit/a.ts': "import '#infra/bench/b.ts'",
+      },
+      says: [
+        'infra/bench/a.ts may not import test/unit/b.ts.',
+        'infra/setup/a.ts may not import test/support/builders/b.ts.',
+        'test/unit/a.ts may not import infra/bench/b.ts.',
+      ],
+      mended: {
+        'infra/bench/a.ts': "import '#test/support/builders/b.ts'",
+        'test/unit/a.ts': "import '#infra/start/b.ts'",
+      },
+    },
     'a new folder needs a place in the table': {
       breaks: { 'shared/novelty/a.ts': "import './b.ts'" },
       says: ['shared/novelty/a.ts is in no layer; name its folder in the table.'],

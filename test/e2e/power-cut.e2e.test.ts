@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type SimulatedAiSystem, startSimulatedAiSystem } from '#infra/ai-system/simulated-ai-system.ts'
-import { sampleContacts } from '#infra/bench/sample.ts'
+import { sampleContacts } from '../support/builders/sample-contacts.ts'
 import { createProducer } from '../support/http/producer.ts'
 import { createNpmStart, type NpmStart } from '../support/system/npm-start.ts'
 

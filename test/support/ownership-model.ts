@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { plannedImport } from '#infra/bench/planned-imports.ts'
 import { topics } from '#schemas/events/catalogue.ts'
 import { eventSources } from '#schemas/events/envelope.ts'
 import { type Chunk, chunkKey, keyOf } from '#services/dispatcher/chunk.ts'
@@ -12,6 +11,7 @@ import { decideOutcome, evolve, nextAction } from '#shared/domain/delivery/chunk
 import { decodeEvent, readPlannedChunk, repeatRecord, toRecord } from '#shared/domain/events/codec.ts'
 import type { EventRecord } from '#shared/domain/events/record.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
+import { plannedImport } from './builders/planned-imports.ts'
 
 const imports = topics.imports.name
 const deliveries = topics.deliveries.name

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { sampleContacts, sampleCounts } from '#infra/bench/sample.ts'
 import { topics } from '#schemas/events/catalogue.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
+import { sampleContacts, sampleCounts } from '#test/support/builders/sample-contacts.ts'
 import { readTopic } from '#test/support/kafka/read-topic.ts'
 import { type OwnSystem, startOwnSystem } from '#test/support/system/own-system.ts'
 

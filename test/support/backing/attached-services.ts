@@ -3,8 +3,9 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { repositoryRoot } from '../repository-root.ts'
 
-const program = join(import.meta.dirname, '..', '..', '..', 'infra', 'backing-services', 'run.ts')
+const program = join(repositoryRoot, 'infra', 'backing-services', 'run.ts')
 
 export type Addresses = {
   readonly kafkaBrokers: string[]

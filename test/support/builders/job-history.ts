@@ -1,4 +1,3 @@
-import { createRandom, type Random } from '#infra/bench/random.ts'
 import { topics } from '#schemas/events/catalogue.ts'
 import type { DeliveryEvent } from '#schemas/events/deliveries.ts'
 import type { ImportAccepted } from '#schemas/events/import-accepted.ts'
@@ -9,6 +8,7 @@ import { evolve } from '#shared/domain/projections/import-job.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
 import { toFoldItem } from '#shared/read-model/fold-item.ts'
 import type { Log } from '#shared/runtime/log.ts'
+import { createRandom, type Random } from './random.ts'
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent }
 const begin = Date.parse('2026-01-31T09:30:00.000Z')

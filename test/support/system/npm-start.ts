@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { freePort } from '#infra/backing-services/ports.ts'
 import { eventually } from '../eventually.ts'
-
-const root = join(import.meta.dirname, '..', '..', '..')
+import { repositoryRoot } from '../repository-root.ts'
 
 /** The whole system as a person starts it, with data and a port of its own. */
 export type NpmStart = {
@@ -36,7 +35,12 @@ export async function createNpmStart(environment: Readonly<Record<string, string
     const env: NodeJS.ProcessEnv = { ...process.env, ...own }
     for (const name of ['KAFKA_BROKERS', 'MONGODB_URL', 'AI_SYSTEM_URL']) if (!(name in own)) delete env[name]
     env.PATH = `${dirname(process.execPath)}${delimiter}${process.env.PATH}`
-    const child = spawn('npm', ['start'], { cwd: root, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn('npm', ['start'], {
+      cwd: repositoryRoot,
+      env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
     for (const stream of [child.stdout, child.stderr]) {
       stream.on('data', (chunk: Buffer) => {
         output += chunk.toString()
@@ -88,7 +92,9 @@ export async function createNpmStart(environment: Readonly<Record<string, string
     async remove() {
       if (running !== null) await ended('SIGINT')
       // Ends what a kill has left running.
-      spawnSync(process.execPath, [join(root, 'infra', 'setup', 'reset.mjs')], { env: { ...process.env, ...own } })
+      spawnSync(process.execPath, [join(repositoryRoot, 'infra', 'setup', 'reset.mjs')], {
+        env: { ...process.env, ...own },
+      })
       rmSync(dataDir, { recursive: true, force: true })
     },
   }

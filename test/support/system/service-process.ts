@@ -2,9 +2,8 @@ import { spawn } from 'node:child_process'
 import { basename, dirname, join } from 'node:path'
 import { freePort } from '#infra/backing-services/ports.ts'
 import { eventually } from '../eventually.ts'
+import { repositoryRoot } from '../repository-root.ts'
 import { packageScript } from './package-scripts.ts'
-
-const root = join(import.meta.dirname, '..', '..', '..')
 
 /** One service, or a fixture of one, as a process of its own. */
 export type ServiceProcess = {
@@ -44,8 +43,8 @@ export async function startServiceProcess(
   const url = `http://127.0.0.1:${port}`
   const { nodeOptions, variables } = startOptionsFor(file)
   const env = { ...process.env, ...variables, ...environment, HTTP_PORT: String(port) }
-  const args = [...nodeOptions, join(root, file)]
-  const child = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const args = [...nodeOptions, join(repositoryRoot, file)]
+  const child = spawn(process.execPath, args, { cwd: repositoryRoot, env, stdio: ['ignore', 'pipe', 'pipe'] })
   const { pid } = child
   if (pid === undefined) throw new Error(`${file} could not be started.`)
   let output = ''

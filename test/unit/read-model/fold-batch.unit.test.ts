@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createRandom, type Random } from '#infra/bench/random.ts'
 import type { TopicName } from '#schemas/events/catalogue.ts'
 import { createMemoryImportJobs } from '#shared/adapters/memory/import-jobs.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
@@ -10,6 +9,7 @@ import { foldBatch, openPositions } from '#shared/read-model/fold-batch.ts'
 import { toFoldItem } from '#shared/read-model/fold-item.ts'
 import type { Log } from '#shared/runtime/log.ts'
 import { asTexts, documentsOf, inPartition, jobHistory } from '#test/support/builders/job-history.ts'
+import { createRandom, type Random } from '#test/support/builders/random.ts'
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent }
 const partition = 3

@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
 import { createServer, type RequestListener, type Server } from 'node:http'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { contracts } from '#schemas/http/contracts.ts'
+import { repositoryRoot } from '#test/support/repository-root.ts'
 
-const script = fileURLToPath(new URL('../../../../infra/bench/import-throughput.ts', import.meta.url))
+const script = join(repositoryRoot, 'infra', 'bench', 'import-throughput.ts')
 const accepted = contracts.importContacts.responses[202].examples.accepted.value
 const { pending, partly_failed: finished } = contracts.readJob.responses[200].examples
 

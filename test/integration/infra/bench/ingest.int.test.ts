@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, inject, test } from 'vitest'
+import { repositoryRoot } from '#test/support/repository-root.ts'
 
 const run = promisify(execFile)
-const script = fileURLToPath(new URL('../../../../infra/bench/ingest.ts', import.meta.url))
+const script = join(repositoryRoot, 'infra', 'bench', 'ingest.ts')
 const environment = () => ({
   ...process.env,
   KAFKA_BROKERS: inject('kafkaBrokers').join(','),

@@ -1,6 +1,6 @@
 import { expect, inject, it } from 'vitest'
-import { plannedImport } from '#infra/bench/planned-imports.ts'
 import { topics } from '#schemas/events/catalogue.ts'
+import { plannedImport } from '#test/support/builders/planned-imports.ts'
 import { eventually } from '#test/support/eventually.ts'
 import { readTopic } from '#test/support/kafka/read-topic.ts'
 import { outcomesOf, startDispatchScene } from '#test/support/system/dispatch-scene.ts'

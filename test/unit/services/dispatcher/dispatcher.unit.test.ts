@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { plannedImport } from '#infra/bench/planned-imports.ts'
 import type { AttemptQueue } from '#services/dispatcher/attempt-queue.ts'
 import type { Chunk } from '#services/dispatcher/chunk.ts'
 import { createDispatcher, type Dispatcher } from '#services/dispatcher/dispatcher.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
 import type { Subscription, SubscriptionHandlers } from '#shared/ports/subscription.ts'
 import type { Log } from '#shared/runtime/log.ts'
+import { plannedImport } from '#test/support/builders/planned-imports.ts'
 import { eventually } from '#test/support/eventually.ts'
 
 const topic = 'contact-import.imports'

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { plannedImport } from '#infra/bench/planned-imports.ts'
 import { type Chunk, keyOf } from '#services/dispatcher/chunk.ts'
 import { createOwnedPartition, type OwnedPartition } from '#services/dispatcher/owned-partition.ts'
 import type { ChunkDelivery } from '#shared/domain/delivery/chunk-delivery.ts'
 import type { EventRecord } from '#shared/domain/events/record.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
+import { plannedImport } from '#test/support/builders/planned-imports.ts'
 
 const now = Date.parse('2026-01-31T09:30:00.000Z')
 const [accepted, first, second] = plannedImport({ chunks: 2, contactsPerChunk: 1, createdAt: now }).records

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { plannedImport } from '#infra/bench/planned-imports.ts'
 import type { AttemptQueue } from '#services/dispatcher/attempt-queue.ts'
 import type { Chunk } from '#services/dispatcher/chunk.ts'
 import { createPartitionOwner, type PartitionOwner } from '#services/dispatcher/partition-owner.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
 import type { Commit, Subscription } from '#shared/ports/subscription.ts'
 import type { Log } from '#shared/runtime/log.ts'
+import { plannedImport } from '#test/support/builders/planned-imports.ts'
 import { eventually } from '#test/support/eventually.ts'
 
 /** So that what is pending goes on. */

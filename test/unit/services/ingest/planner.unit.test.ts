@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { sampleContacts } from '#infra/bench/sample.ts'
 import { planDryRun, planRequest } from '#services/ingest/plan-request.ts'
 import { createPlanWorkers } from '#services/ingest/plan-workers.ts'
 import { createPlanner, type PlanWorkers } from '#services/ingest/planner.ts'
 import { createLog } from '#shared/observability/log.ts'
+import { sampleContacts } from '#test/support/builders/sample-contacts.ts'
 
 const workers = createPlanWorkers({ threads: 1, log: createLog({ level: 'silent', service: 'test' }) })
 afterAll(() => workers.close())

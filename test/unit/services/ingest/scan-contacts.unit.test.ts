@@ -1,12 +1,12 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { sampleContacts } from '#infra/bench/sample.ts'
 import { parseContacts } from '#services/ingest/parse-contacts.ts'
 import { planRequest } from '#services/ingest/plan-request.ts'
 import { scanContacts } from '#services/ingest/scan-contacts.ts'
 import { importRecords } from '#shared/domain/events/codec.ts'
 import { decide, initialState } from '#shared/domain/import/import.ts'
 import { planImport } from '#shared/domain/import/plan.ts'
+import { sampleContacts } from '#test/support/builders/sample-contacts.ts'
 
 const maxContacts = 200
 const createdAt = '2026-01-31T09:30:00.000Z'

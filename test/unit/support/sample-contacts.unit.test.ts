@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { sampleContacts, sampleCounts } from '#infra/bench/sample.ts'
 import { ImportBody } from '#schemas/http/import.ts'
 import { limits } from '#schemas/limits.ts'
 import { normalizePhone } from '#shared/domain/phone.ts'
+import { sampleContacts, sampleCounts } from '#test/support/builders/sample-contacts.ts'
 import { faultsOf } from '#test/support/http/schema-validator.ts'
 
 const mebibyte = 1024 * 1024
@@ -32,7 +32,7 @@ describe('sample contacts', () => {
 
 test('the sample import of the documentation is valid, with one phone that is not', () => {
   const sample: { phone: string }[] = JSON.parse(
-    readFileSync(new URL('../../../../infra/docs/sample-import.json', import.meta.url), 'utf8'),
+    readFileSync(new URL('../../../infra/docs/sample-import.json', import.meta.url), 'utf8'),
   )
   expect(faultsOf(ImportBody, sample)).toEqual([])
   expect([sample.length, validIn(sample)]).toEqual([10, 9])
