@@ -6,7 +6,7 @@ import { acceptedResponse } from '#shared/domain/import/import.ts'
 import type { Clock } from '#shared/ports/clock.ts'
 import type { EventAppender, EventReader } from '#shared/ports/event-log.ts'
 import type { Claim, ClaimOutcome, IdempotencyKeys, PlanInputs } from '#shared/ports/idempotency-keys.ts'
-import type { Planner } from './planner.ts'
+import type { Planner } from './planning/planner.ts'
 
 /** The log is searched from this much before the claim: the clocks of ingest and broker may differ. */
 const clockSkewMs = 60_000

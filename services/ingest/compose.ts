@@ -26,8 +26,8 @@ import { readVersion } from '#shared/runtime/version.ts'
 import { createAcceptImport } from './accept-import.ts'
 import type { IngestConfig } from './config.ts'
 import { importRoutes } from './import-routes.ts'
-import { createPlanWorkers } from './plan-workers.ts'
-import { createPlanner } from './planner.ts'
+import { createPlanWorkers } from './planning/plan-workers.ts'
+import { createPlanner } from './planning/planner.ts'
 import { createVerifySignature } from './verify-signature.ts'
 
 /** What a test may put itself between, to end the process at the worst moment. */

@@ -1,11 +1,11 @@
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createMemoryApiClients } from '#shared/adapters/memory/api-clients.ts'
 import { createGuard } from '#shared/http/guard.ts'
 import { createHttpApp } from '#shared/http/http-app.ts'
 import { createLog } from '#shared/observability/log.ts'
 import { clientSettings } from '#test/contract/api-clients.ts'
+import { createMemoryApiClients } from '#test/twins/api-clients.ts'
 
 const log = createLog({ level: 'silent', service: 'test' })
 const apps: Awaited<ReturnType<typeof createHttpApp>>[] = []

@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { createMemoryApiClients } from '#shared/adapters/memory/api-clients.ts'
 import { createGuard } from '#shared/http/guard.ts'
 import { createHttpApp } from '#shared/http/http-app.ts'
 import { createLog } from '#shared/observability/log.ts'
@@ -7,6 +6,7 @@ import type { ApiClient, ApiClients } from '#shared/ports/api-clients.ts'
 import type { Quota } from '#shared/ports/rate-limiter.ts'
 import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
 import { clientSettings } from '#test/contract/api-clients.ts'
+import { createMemoryApiClients } from '#test/twins/api-clients.ts'
 
 const apps: Awaited<ReturnType<typeof createHttpApp>>[] = []
 afterEach(async () => {

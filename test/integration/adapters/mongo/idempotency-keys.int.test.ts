@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createMemoryIdempotencyKeys } from '#shared/adapters/memory/idempotency-keys.ts'
 import { createMongoIdempotencyKeys } from '#shared/adapters/mongo/idempotency-keys.ts'
 import { applyIndexes } from '#shared/adapters/mongo/indexes.ts'
 import type { Claim, ClaimRecords, IdempotencyKeys } from '#shared/ports/idempotency-keys.ts'
 import { claimRequest, idempotencyKeysContract, payloadHash } from '#test/contract/idempotency-keys.ts'
 import { temporaryMongo } from '#test/support/backing/temporary-mongo.ts'
+import { createMemoryIdempotencyKeys } from '#test/twins/idempotency-keys.ts'
 
 describe('idempotency keys in MongoDB', () => {
   idempotencyKeysContract(() => createMongoIdempotencyKeys(temporaryMongo()))

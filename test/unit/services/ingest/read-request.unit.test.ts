@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { decodeBody, requireJson } from '#services/ingest/request-body.ts'
+import { decodeBody, requireJson } from '#services/ingest/read-request.ts'
 
 const mebibyte = 1024 * 1024
 const spaces = (bytes: number) => gzipSync(Buffer.alloc(bytes, 0x20))

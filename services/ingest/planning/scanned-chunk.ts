@@ -1,6 +1,6 @@
 import type { EncodeChunk } from '#shared/domain/events/codec.ts'
-import type { ScannedContact } from './scan-contacts.ts'
-import { rewritten } from './scan-json.ts'
+import type { ScannedContact } from './fast/scan-contacts.ts'
+import { rewritten } from './fast/scan-json.ts'
 
 /** What stands in a contact beside its tags and fields, and the comma before it. */
 const mostAround = ',{"phone":"+123456789012345","tags":[],"additional_fields":{}}'.length

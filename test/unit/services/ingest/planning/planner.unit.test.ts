@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { planDryRun, planRequest } from '#services/ingest/plan-request.ts'
-import { createPlanWorkers } from '#services/ingest/plan-workers.ts'
-import { createPlanner, type PlanWorkers } from '#services/ingest/planner.ts'
+import { planDryRun, planRequest } from '#services/ingest/planning/plan-request.ts'
+import { createPlanWorkers } from '#services/ingest/planning/plan-workers.ts'
+import { createPlanner, type PlanWorkers } from '#services/ingest/planning/planner.ts'
 import { createLog } from '#shared/observability/log.ts'
 import { sampleContacts } from '#test/support/builders/sample-contacts.ts'
 

@@ -1,5 +1,5 @@
 import { describe } from 'vitest'
-import { createMemoryIdempotencyKeys } from '#shared/adapters/memory/idempotency-keys.ts'
 import { idempotencyKeysContract } from '#test/contract/idempotency-keys.ts'
+import { createMemoryIdempotencyKeys } from '#test/twins/idempotency-keys.ts'
 
 describe('idempotency keys in memory', () => idempotencyKeysContract(createMemoryIdempotencyKeys))

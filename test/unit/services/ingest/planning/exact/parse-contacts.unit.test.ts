@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseContacts } from '#services/ingest/parse-contacts.ts'
+import { parseContacts } from '#services/ingest/planning/exact/parse-contacts.ts'
 
 const parse = (text: string | Uint8Array, maxContacts = 10) =>
   parseContacts(typeof text === 'string' ? Buffer.from(text) : text, maxContacts)

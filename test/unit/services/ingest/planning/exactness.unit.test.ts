@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { planDryRun, planRequest } from '#services/ingest/plan-request.ts'
+import { planDryRun, planRequest } from '#services/ingest/planning/plan-request.ts'
 
 const phone = '+79991234567'
 const correlationId = '7c1f4e2a-93b8-4d06-8a57-2b9d0e6f1c34'

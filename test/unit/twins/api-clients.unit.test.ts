@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { describe } from 'vitest'
-import { createMemoryApiClients } from '#shared/adapters/memory/api-clients.ts'
 import { apiClientsContract } from '#test/contract/api-clients.ts'
+import { createMemoryApiClients } from '#test/twins/api-clients.ts'
 
 describe('API clients in memory', () => {
   apiClientsContract(() => {

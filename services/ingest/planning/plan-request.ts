@@ -7,8 +7,8 @@ import { type ImportPlan, planContacts, planImport, validationResults } from '#s
 import { isRegion } from '#shared/domain/phone.ts'
 import type { NewRecord } from '#shared/ports/event-log.ts'
 import type { Claim } from '#shared/ports/idempotency-keys.ts'
-import { parseContacts } from './parse-contacts.ts'
-import { scanContacts } from './scan-contacts.ts'
+import { parseContacts } from './exact/parse-contacts.ts'
+import { scanContacts } from './fast/scan-contacts.ts'
 import { encodeScanned } from './scanned-chunk.ts'
 
 /** A plan larger than this could not be appended as one batch (the topic takes 10 MiB). */
