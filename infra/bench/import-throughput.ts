@@ -1,27 +1,26 @@
 import { availableParallelism, cpus, totalmem } from 'node:os'
 import type { JobResponse } from '#schemas/http/job.ts'
 import { sampleContacts } from '#test/support/builders/sample-contacts.ts'
+import { quantile } from './load.ts'
 import { numberOption, optionsFrom, refuse } from './options.ts'
+import { cpuPerMillion, cpuSecondsOf, processesOf } from './process-cpu.ts'
 import { finishedJob, type Posted, postImport, type Target } from './service-client.ts'
 
 const usage =
   'node infra/bench/import-throughput.ts --url http://127.0.0.1:8080 --key cik_… ' +
-  '[--imports 20] [--contacts 10000] [--concurrency 4] [--deadline 600]'
+  '[--imports 20] [--contacts 10000] [--concurrency 4] [--deadline 600] [--processes services=PID,kafka=PID]'
 const distinctBodies = 8
 const pollEveryMs = 250
 
 type Imported = { readonly posted: Posted; readonly acceptedAt: number; readonly job: JobResponse }
 
-/** The address of a service on this machine: a benchmark must not be pointed at anybody else's. */
+/** Only an address on this machine: a benchmark must not load another machine by mistake. */
 function loopback(text: string | undefined): string {
   const url = URL.canParse(text ?? '') ? new URL(text ?? '') : refuse(`--url must be an address. Usage: ${usage}`)
   const isLoopback = ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname)
   if (!isLoopback) refuse('--url must be on this machine (127.0.0.1, localhost or [::1]); nothing was sent.')
   return url.origin
 }
-
-const quantile = (sorted: readonly number[], share: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
 
 /** Runs the work `concurrency` at a time, in order of start. */
 async function inParallel<T>(count: number, concurrency: number, work: (index: number) => Promise<T>): Promise<T[]> {
@@ -37,10 +36,13 @@ async function inParallel<T>(count: number, concurrency: number, work: (index: n
   return results
 }
 
+/** `Math.max(...times)` fails with hundreds of thousands of arguments. */
+const latest = (times: readonly number[]): number => times.reduce((last, time) => Math.max(last, time), 0)
+
 function measure(imported: readonly Imported[], begunAt: number) {
   const sum = (of: (one: Imported) => number) => imported.reduce((total, one) => total + of(one), 0)
-  const acceptSeconds = (Math.max(...imported.map(({ acceptedAt }) => acceptedAt)) - begunAt) / 1000
-  const deliverSeconds = (Math.max(...imported.map(({ job }) => Date.parse(job.completed_at ?? ''))) - begunAt) / 1000
+  const acceptSeconds = (latest(imported.map(({ acceptedAt }) => acceptedAt)) - begunAt) / 1000
+  const deliverSeconds = (latest(imported.map(({ job }) => Date.parse(job.completed_at ?? ''))) - begunAt) / 1000
   const latencies = imported.map(({ posted }) => posted.milliseconds).toSorted((a, b) => a - b)
   const accepted = sum(({ posted }) => posted.accepted.total_contacts)
   const sent = sum(({ job }) => job.sent_contacts)
@@ -62,35 +64,48 @@ function measure(imported: readonly Imported[], begunAt: number) {
   }
 }
 
-const given = optionsFrom(usage, ['url', 'key', 'imports', 'contacts', 'concurrency', 'deadline'])
+const given = optionsFrom(usage, ['url', 'key', 'imports', 'contacts', 'concurrency', 'deadline', 'processes'])
 const url = loopback(given.url)
-const imports = numberOption(given, 'imports', { fallback: 20, min: 1, max: 1000 })
+const imports = numberOption(given, 'imports', { fallback: 20, min: 1, max: 1_000_000 })
 const contacts = numberOption(given, 'contacts', { fallback: 10_000, min: 1, max: 100_000 })
-const concurrency = numberOption(given, 'concurrency', { fallback: 4, min: 1, max: 64 })
+const concurrency = numberOption(given, 'concurrency', { fallback: 4, min: 1, max: 1024 })
 const deadline = numberOption(given, 'deadline', { fallback: 600, min: 1, max: 3600 })
+const processes = processesOf(given.processes ?? '')
 const target: Target = {
   url,
   key: given.key ?? refuse(`--key must be an API key. Usage: ${usage}`),
   signal: AbortSignal.timeout(deadline * 1000),
 }
 
-// Bodies are made before the clock starts: making them would compete with the service for the same cores.
+// Made before the clock starts, because the service and this program share the cores.
 const bodies = Array.from({ length: Math.min(imports, distinctBodies) }, (_, seed) =>
   new TextEncoder().encode(JSON.stringify(sampleContacts({ count: contacts, seed }))),
 )
 
+async function finished(post: Omit<Imported, 'job'> | undefined): Promise<Imported> {
+  if (post === undefined) throw new Error('An import was not posted.')
+  return { ...post, job: await finishedJob(target, post.posted.accepted.job_id, pollEveryMs) }
+}
+
 try {
   const begunAt = Date.now()
-  // Reading jobs begins after the last answer: the service says itself when each of them was completed.
+  const cpuBefore = cpuSecondsOf(processes)
+  // Jobs are read only after the last POST, because the jobs themselves hold the time of their completion.
   const posts = await inParallel(imports, concurrency, async (index) => {
     const posted = await postImport(target, bodies[index % bodies.length] ?? new Uint8Array())
     return { posted, acceptedAt: Date.now() }
   })
-  const imported = await inParallel(imports, concurrency, async (index): Promise<Imported> => {
-    const post = posts[index] ?? refuse('An import was not posted.')
-    return { ...post, job: await finishedJob(target, post.posted.accepted.job_id, pollEveryMs) }
-  })
-  const figures = measure(imported, begunAt)
+  // From the last import to the first: nearly all GETs are sent after delivery has ended, and outside the measured time.
+  const jobs = posts.toReversed()
+  const lastJobs = await inParallel(Math.min(concurrency, imports), concurrency, (index) => finished(jobs[index]))
+  const cpuAfter = cpuSecondsOf(processes)
+  const otherJobs = await inParallel(imports - lastJobs.length, concurrency, (index) =>
+    finished(jobs[index + lastJobs.length]),
+  )
+  const figures = {
+    ...measure([...lastJobs, ...otherJobs], begunAt),
+    ...cpuPerMillion(cpuBefore, cpuAfter, imports * contacts),
+  }
   console.table(figures)
   console.log(JSON.stringify(figures))
   if (figures.contacts_delivered !== figures.contacts_valid) {
@@ -101,8 +116,8 @@ try {
   const overdue = target.signal.aborted
   console.error(
     overdue
-      ? `The run was not over after ${deadline} s; what was accepted goes on being delivered. Give it more with --deadline.`
-      : `The run was given up: ${error instanceof Error ? error.message : 'for no known reason'}`,
+      ? `The run was not over after ${deadline} s. Accepted imports are still being delivered. --deadline sets a longer limit.`
+      : `The run failed: ${error instanceof Error ? error.message : String(error)}`,
   )
   process.exitCode = 1
 }

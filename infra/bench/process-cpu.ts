@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs'
+import { refuse } from './options.ts'
+
+/** Process ids by the name under which their processor time is reported. */
+export type Processes = Readonly<Record<string, number>>
+
+/** Reads `name=pid,name=pid`. */
+export function processesOf(text: string): Processes {
+  const parts = text.split(',').filter((part) => part !== '')
+  return Object.fromEntries(
+    parts.map((part) => {
+      const [name = '', pid] = part.split('=')
+      return [name, /^\d+$/.test(pid ?? '') ? Number(pid) : refuse(`--processes: ${part} is not NAME=PID.`)]
+    }),
+  )
+}
+
+/** USER_HZ, which Linux fixes at 100 for all programs. */
+const ticksPerSecond = 100
+
+/** Processor seconds of all threads of each process since its start, from `/proc/PID/stat` (Linux only). */
+export const cpuSecondsOf = (processes: Processes): Processes =>
+  Object.fromEntries(Object.entries(processes).map(([name, pid]) => [name, cpuSeconds(pid)]))
+
+function cpuSeconds(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  // proc_pid_stat(5): fields 14 and 15 are utime and stime; the name in field 2 may hold spaces.
+  const [utime, stime] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 13)
+  return (Number(utime) + Number(stime)) / ticksPerSecond
+}
+
+/** Processor seconds per million contacts, of each process and of all together; nothing without processes. */
+export function cpuPerMillion(before: Processes, after: Processes, contacts: number): Readonly<Record<string, number>> {
+  const used = Object.entries(after).map(([name, seconds]) => [name, seconds - (before[name] ?? 0)] as const)
+  if (used.length === 0) return {}
+  const all = [...used, ['all', used.reduce((sum, [, seconds]) => sum + seconds, 0)] as const]
+  return Object.fromEntries(
+    all.map(([name, seconds]) => [`cpu_s_per_million_${name}`, Number(((seconds / contacts) * 1e6).toFixed(2))]),
+  )
+}
