@@ -1,6 +1,6 @@
 import { nextAction } from '#shared/domain/delivery/chunk-delivery.ts'
 import type { Clock } from '#shared/ports/clock.ts'
-import { createTurns } from '#shared/runtime/turns.ts'
+import { createEventLoopYield } from '#shared/runtime/event-loop-yield.ts'
 import type { AttemptChunk } from './attempt-chunk.ts'
 import type { AttemptGate, Pass } from './attempt-gate.ts'
 import type { Chunk } from './chunk.ts'
@@ -52,7 +52,7 @@ export function createAttemptQueue({ attempt, gate, mayStart, maxRecording, fail
   const ready = createFairQueue<Chunk>()
   const timers = new Map<Chunk, NodeJS.Timeout>()
   const running = new Map<number, Set<Promise<void>>>()
-  const turn = createTurns(outcomesPerTurn)
+  const yieldToEventLoop = createEventLoopYield(outcomesPerTurn)
   let recording = 0
   let frozen = false
   let draining = false
@@ -106,7 +106,7 @@ export function createAttemptQueue({ attempt, gate, mayStart, maxRecording, fail
     pass.ended(result)
     recording += 1
     pump()
-    await turn()
+    await yieldToEventLoop()
     try {
       await attempt.record(chunk, { startedAt, result, gate: gate.state() })
     } finally {

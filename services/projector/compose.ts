@@ -17,7 +17,7 @@ import type { ImportJobWriter } from '#shared/ports/import-jobs.ts'
 import { createProjector } from '#shared/read-model/projector.ts'
 import type { Part } from '#shared/runtime/lifecycle.ts'
 import type { Log } from '#shared/runtime/log.ts'
-import { repeating } from '#shared/runtime/repeating.ts'
+import { periodicTask } from '#shared/runtime/periodic-task.ts'
 import type { ProcessContext } from '#shared/runtime/run-process.ts'
 import { readVersion } from '#shared/runtime/version.ts'
 import { createAnnounceEnds } from './announce-ends.ts'
@@ -71,7 +71,7 @@ export function projectorParts(config: ProjectorConfig, log: Log, instrument: In
     { name: 'event log probe', start: async () => {}, stop: () => probe.stop() },
     { name: 'jobs lane', start: () => lane.start(), stop: () => lane.stop() },
     { name: 'projector', start: () => projector.start(), stop: () => projector.stop() },
-    repeating({ name: 'following the read model', everyMs: followEveryMs, work: () => projector.follow(), log }),
+    periodicTask({ name: 'following the read model', everyMs: followEveryMs, work: () => projector.follow(), log }),
   ]
   return { parts, checks: { database: () => mongo.probe(1_500), event_log: () => probe.probe(1_500) } }
 }

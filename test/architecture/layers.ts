@@ -84,11 +84,6 @@ const vendors: Readonly<Record<string, readonly string[]>> = {
 const exceptions: readonly { readonly from: RegExp; readonly to: RegExp; readonly because: string }[] = [
   { from: /^services\/[^/]+\/compose\.ts$/, to: /^shared\/adapters\//, because: 'compose.ts chooses the adapters' },
   {
-    from: /^shared\/adapters\/memory\//,
-    to: /^shared\/adapters\/kafka\/(produce\/partition-for|consume\/assign-partitions)\.ts$/,
-    because: 'the twin gives keys and members the partitions that Kafka gives them; both files only calculate',
-  },
-  {
     from: /^infra\/setup\/test\.mjs$/,
     to: /^test\/support\//,
     because: 'npm test starts Kafka and MongoDB once for all tiers',

@@ -52,7 +52,7 @@ const cases: Record<string, Record<string, Seen>> = {
       ],
       mended: {
         'shared/adapters/kafka/a.ts': "import './b.ts'\nimport '#shared/ports/clock.ts'",
-        'shared/adapters/memory/event-log.ts': "import '../kafka/produce/partition-for.ts'",
+        'test/twins/event-log.ts': "import '../kafka/produce/partition-for.ts'",
       },
     },
     'config, errors and observability do not know adapters': {

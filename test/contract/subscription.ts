@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { partitionCount, type TopicName } from '#schemas/events/catalogue.ts'
 import type { EventAppender, LogRecord } from '#shared/ports/event-log.ts'
 import type { Subscription, SubscriptionHandlers, TopicPartition } from '#shared/ports/subscription.ts'
+import { countEventLoopIterations } from '../support/event-loop-iterations.ts'
 import { eventually } from '../support/eventually.ts'
-import { countTurns } from '../support/kafka/turn-counter.ts'
 
 export type GroupUnderTest = {
   readonly appender: EventAppender
@@ -141,7 +141,7 @@ export function subscriptionContract({ create }: { create: () => Promise<GroupUn
     for (let partition = 0; partition < partitionCount; partition += 1) await append(1, partition)
     const member = await join({ opens: false })
     const turns: number[] = []
-    const turnNow = countTurns()
+    const turnNow = countEventLoopIterations()
     member.onRecords = () => {
       turns.push(turnNow())
     }

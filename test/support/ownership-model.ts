@@ -6,11 +6,11 @@ import { createOwnedPartition, type OwnedPartition } from '#services/dispatcher/
 import { foldDeliveries } from '#services/dispatcher/recovery.ts'
 import { superseded } from '#services/dispatcher/replan-chunk.ts'
 import { chosen } from '#services/dispatcher/replan-waiting.ts'
-import { createMemoryEventLog } from '#shared/adapters/memory/event-log.ts'
 import { decideOutcome, evolve, nextAction } from '#shared/domain/delivery/chunk-delivery.ts'
 import { decodeEvent, readPlannedChunk, repeatRecord, toRecord } from '#shared/domain/events/codec.ts'
 import type { EventRecord } from '#shared/domain/events/record.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
+import { createMemoryEventLog } from '../twins/event-log.ts'
 import { plannedImport } from './builders/planned-imports.ts'
 
 const imports = topics.imports.name

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Kafka } from 'kafkajs'
 import type { EventLogProbe } from '#shared/ports/event-log.ts'
-import { createAdminLink } from './admin-link.ts'
+import { createReconnectingAdmin } from './reconnecting-admin.ts'
 
 /** Asks the cluster for its brokers. Questions that come while one is under way share its answer. */
 export function createEventLogProbe({ kafka }: { readonly kafka: Kafka }): EventLogProbe & { stop(): Promise<void> } {
-  const admin = createAdminLink(kafka)
+  const admin = createReconnectingAdmin(kafka)
   let asking: Promise<boolean> | null = null
 
   function ask(): Promise<boolean> {

@@ -3,7 +3,7 @@ import kafkajs, { type Admin, type ITopicConfig, type ITopicMetadata, type Kafka
 import { topics as catalogue, type Topic } from '#schemas/events/catalogue.ts'
 import { isProtocolError } from '../kafka-errors.ts'
 import { createTopicNames } from '../topic-names.ts'
-import { createAdminLink } from './admin-link.ts'
+import { createReconnectingAdmin } from './reconnecting-admin.ts'
 
 export type TopicOptions = {
   readonly topicPrefix?: string
@@ -27,7 +27,7 @@ const visibleWithinMs = 15_000
 
 /** One sentence for each difference between the cluster's topics and the catalogue. Throws `DependencyLost`. */
 export async function checkTopics(kafka: Kafka, options: TopicOptions = {}): Promise<readonly string[]> {
-  const admin = createAdminLink(kafka)
+  const admin = createReconnectingAdmin(kafka)
   try {
     return await admin.ask(async (client) => {
       const wanted = wantedTopics(options)
@@ -45,7 +45,7 @@ export async function checkTopics(kafka: Kafka, options: TopicOptions = {}): Pro
  */
 export async function applyTopics(kafka: Kafka, options: TopicOptions = {}): Promise<void> {
   const wanted = wantedTopics(options)
-  const admin = createAdminLink(kafka)
+  const admin = createReconnectingAdmin(kafka)
   try {
     const drift = await admin.ask(async (client) => {
       const found = await describe(client, [...wanted.keys()])
@@ -154,7 +154,7 @@ const stillStarting = ['UNKNOWN_TOPIC_OR_PARTITION', 'LEADER_NOT_AVAILABLE', 'NO
 async function checkServed(kafka: Kafka, options: TopicOptions): Promise<readonly string[]> {
   const drift = await checkTopics(kafka, options)
   if (drift.length > 0) return drift
-  const admin = createAdminLink(kafka)
+  const admin = createReconnectingAdmin(kafka)
   try {
     for (const name of wantedTopics(options).keys()) await admin.ask((client) => client.fetchTopicOffsets(name))
     return []

@@ -1,7 +1,7 @@
 import type { Kafka } from 'kafkajs'
 import type { LogTrimmer } from '#shared/ports/event-log.ts'
 import { createTopicNames } from '../topic-names.ts'
-import { createAdminLink } from './admin-link.ts'
+import { createReconnectingAdmin } from './reconnecting-admin.ts'
 
 /** Removes by Kafka's DeleteRecords. Offsets go on as before, so readers and dead letters keep their places. */
 export function createTrimmer(options: {
@@ -9,7 +9,7 @@ export function createTrimmer(options: {
   readonly topicPrefix?: string
 }): LogTrimmer & { stop(): Promise<void> } {
   const names = createTopicNames(options.topicPrefix)
-  const admin = createAdminLink(options.kafka)
+  const admin = createReconnectingAdmin(options.kafka)
 
   return {
     async removeBefore(topic, partition, offset) {

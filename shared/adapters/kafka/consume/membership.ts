@@ -3,7 +3,7 @@ import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs'
 import { createBackoff } from '../backoff.ts'
 import { within } from '../within.ts'
 import { createCoPartitioningAssigner } from './assigner.ts'
-import { createJoinWatch } from './join-watch.ts'
+import { createStuckJoinDetector } from './stuck-join.ts'
 
 export type ClusterPartition = { readonly topic: string; readonly partition: number }
 
@@ -96,7 +96,7 @@ export function createMembership(options: MembershipOptions): Membership {
     })
     const ended = Promise.withResolvers<void>()
     let alive = true
-    const joins = createJoinWatch()
+    const joins = createStuckJoinDetector()
     let sessionRequestSent = performance.now()
 
     consumer.on(consumer.events.REQUEST, ({ payload: { apiName, duration } }) => {

@@ -1,10 +1,10 @@
 import type { TopicName } from '#schemas/events/catalogue.ts'
 import type { CommittedPosition, Position, TopicPartition } from '#shared/ports/subscription.ts'
-import type { AdminLink } from '../admin/admin-link.ts'
+import type { ReconnectingAdmin } from '../admin/reconnecting-admin.ts'
 import type { TopicNames } from '../topic-names.ts'
 
 /** What the cluster knows of a group's positions and of the partitions' beginnings. Throws `DependencyLost`. */
-export function createOffsetLookup(options: { admin: AdminLink; names: TopicNames; groupId: string }) {
+export function createOffsetLookup(options: { admin: ReconnectingAdmin; names: TopicNames; groupId: string }) {
   const { admin, names, groupId } = options
 
   async function committed(partitions: readonly TopicPartition[]): Promise<readonly CommittedPosition[]> {

@@ -1,13 +1,13 @@
 import type { TopicName } from '#schemas/events/catalogue.ts'
 import type { Instant } from '#shared/ports/clock.ts'
-import type { AdminLink } from '../admin/admin-link.ts'
+import type { ReconnectingAdmin } from '../admin/reconnecting-admin.ts'
 import type { TopicNames } from '../topic-names.ts'
 
 /**
  * The offsets of one partition from the first record appended at or after `since` to its end now; `from` equals `end`
  * when there is none. Throws `DependencyLost`.
  */
-export function createOffsetRange({ admin, names }: { admin: AdminLink; names: TopicNames }) {
+export function createOffsetRange({ admin, names }: { admin: ReconnectingAdmin; names: TopicNames }) {
   return async function rangeOf(
     topic: TopicName,
     partition: number,

@@ -4,11 +4,11 @@ import type { TopicName } from '#schemas/events/catalogue.ts'
 import type { Instant } from '#shared/ports/clock.ts'
 import type { EventReader, LogRecord } from '#shared/ports/event-log.ts'
 import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
-import { createAdminLink } from '../admin/admin-link.ts'
+import { createReconnectingAdmin } from '../admin/reconnecting-admin.ts'
 import { toLogRecord } from '../log-record.ts'
-import { createQueueByKey } from '../produce/queue-by-key.ts'
 import { createTopicNames } from '../topic-names.ts'
 import { within } from '../within.ts'
+import { createKeyedMutex } from './keyed-mutex.ts'
 import { type ClusterPartition, createMembership } from './membership.ts'
 import { createOffsetRange } from './offset-range.ts'
 import { type Cursor, createCursor } from './reader-cursor.ts'
@@ -46,9 +46,9 @@ const maxWaitMs = 50
 export function createReader(options: ReaderOptions): Reader {
   const { kafka, topics, topicPrefix, idleTimeoutMs = 15_000, maxFetchBytes = 128 * 1024 } = options
   const names = createTopicNames(topicPrefix)
-  const admin = createAdminLink(kafka)
+  const admin = createReconnectingAdmin(kafka)
   const rangeOf = createOffsetRange({ admin, names })
-  const oneAtATime = createQueueByKey()
+  const oneAtATime = createKeyedMutex()
   const cursors = new Map<string, Cursor>()
   let groupId = ''
   let consumer: Consumer | null = null

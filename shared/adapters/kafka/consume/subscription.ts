@@ -9,8 +9,8 @@ import type {
   TopicPartition,
 } from '#shared/ports/subscription.ts'
 import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
-import { createTurns } from '#shared/runtime/turns.ts'
-import { createAdminLink } from '../admin/admin-link.ts'
+import { createEventLoopYield } from '#shared/runtime/event-loop-yield.ts'
+import { createReconnectingAdmin } from '../admin/reconnecting-admin.ts'
 import { toLogRecord } from '../log-record.ts'
 import { createTopicNames } from '../topic-names.ts'
 import { type ClusterPartition, createMembership } from './membership.ts'
@@ -40,10 +40,10 @@ export function createSubscription(options: SubscriptionOptions): Subscription {
   const { kafka, groupId, topics, topicPrefix, concurrency = 4, sessionTimeoutMs, onHandlerError = () => {} } = options
   const { maxFetchBytes } = options
   const names = createTopicNames(topicPrefix)
-  const admin = createAdminLink(kafka)
+  const admin = createReconnectingAdmin(kafka)
   const lookup = createOffsetLookup({ admin, names, groupId })
   const paused = new Set<string>()
-  const turn = createTurns(1)
+  const yieldToEventLoop = createEventLoopYield(1)
   let handlers: SubscriptionHandlers | null = null
   let generation: { readonly consumer: Consumer; readonly owned: ReadonlySet<string> } | null = null
   let stopping = false
@@ -78,7 +78,7 @@ export function createSubscription(options: SubscriptionOptions): Subscription {
   async function batch({ batch, isStale, resolveOffset }: EachBatchPayload) {
     const topic = names.inCatalogue(batch.topic)
     if (topic === null) return
-    await turn()
+    await yieldToEventLoop()
     const { partition } = batch
     // Fetched before the pause or the seek: not resolved, so it is fetched again when it is wanted.
     if (stopping || generation === null || isStale() || paused.has(keyOf({ topic, partition }))) return

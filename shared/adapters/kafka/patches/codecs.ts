@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
 import kafkajs from 'kafkajs'
-import { createTurns } from '#shared/runtime/turns.ts'
+import { createEventLoopYield } from '#shared/runtime/event-loop-yield.ts'
 
 /** A batch may take 10 MiB on the wire; contacts inflate about tenfold at most. More is damage or an attack. */
 const maxInflatedBytes = 128 * 1024 * 1024
@@ -21,7 +21,7 @@ const inlineInflating = {
 
 /** Batches above this many bytes are inflated one in a turn of the event loop: a fetch may bring many at once. */
 const ownTurnBytes = 4 * 1024
-const turn = createTurns(1)
+const yieldToEventLoop = createEventLoopYield(1)
 
 /** Level 1: two and a half times the throughput of gzip on contact chunks, and smaller. */
 const zstdParams = { [zlib.constants.ZSTD_c_compressionLevel]: 1 }
@@ -57,7 +57,7 @@ const inflater =
   (inflate: Inflate, inflateSync: InflateSync, inline: { readonly from: number; readonly to: number }) =>
   async (buffer: Buffer): Promise<Buffer> => {
     if (buffer.length <= inline.from) {
-      if (buffer.length > ownTurnBytes) await turn()
+      if (buffer.length > ownTurnBytes) await yieldToEventLoop()
       try {
         const chunkSize = pieceFor(buffer, mostPieceBytes.here)
         return inflateSync(buffer, { maxOutputLength: inline.to, chunkSize })

@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest'
 import { createAcceptImport, type ImportRequest } from '#services/ingest/accept-import.ts'
 import { type PlanRequest, planDryRun, planRequest } from '#services/ingest/planning/plan-request.ts'
 import type { Planner } from '#services/ingest/planning/planner.ts'
-import { createMemoryEventLog } from '#shared/adapters/memory/event-log.ts'
 import { phoneMetadataVersion } from '#shared/domain/phone.ts'
 import type { AppendOutcome, EventAppender, LogRecord, NewRecord } from '#shared/ports/event-log.ts'
 import type { IdempotencyKeys } from '#shared/ports/idempotency-keys.ts'
+import { createMemoryEventLog } from '#test/twins/event-log.ts'
 import { createMemoryIdempotencyKeys } from '#test/twins/idempotency-keys.ts'
 
 const leaseMs = 30_000

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import kafkajs from 'kafkajs'
 import { describe, expect, it } from 'vitest'
 import { gzipCodec, registerCodecs, zstdCodec } from '#shared/adapters/kafka/patches/codecs.ts'
-import { countTurns } from '#test/support/kafka/turn-counter.ts'
+import { countEventLoopIterations } from '#test/support/event-loop-iterations.ts'
 
 const contacts = (count: number) =>
   Buffer.from('{"phone":"+79991234567","tags":["a"],"additional_fields":{}},'.repeat(count))
@@ -46,7 +46,7 @@ describe.each([
 
   it('looks at other input between batches that come together, each large for this thread', async () => {
     const batch = deflate(randomBytes(8 * 1024))
-    const turnNow = countTurns()
+    const turnNow = countEventLoopIterations()
     const turns = await Promise.all(Array.from({ length: 5 }, () => codec.decompress(batch).then(turnNow)))
     expect(new Set(turns).size).toBe(5)
   })

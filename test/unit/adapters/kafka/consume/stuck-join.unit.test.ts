@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { createJoinWatch } from '#shared/adapters/kafka/consume/join-watch.ts'
+import { createStuckJoinDetector } from '#shared/adapters/kafka/consume/stuck-join.ts'
 
 function setUp() {
   const clock = { ms: 0 }
-  return { watch: createJoinWatch(() => clock.ms), clock }
+  return { watch: createStuckJoinDetector(() => clock.ms), clock }
 }
 
 describe('a watch on joining', () => {

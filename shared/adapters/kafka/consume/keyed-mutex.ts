@@ -1,10 +1,10 @@
 /** Lets one holder at a time have a key, in the order of arrival. */
-export type QueueByKey = {
+export type KeyedMutex = {
   /** Resolves when it is this caller's turn, with the function that ends it. */
   enter(key: string): Promise<() => void>
 }
 
-export function createQueueByKey(): QueueByKey {
+export function createKeyedMutex(): KeyedMutex {
   const last = new Map<string, Promise<void>>()
   return {
     async enter(key) {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { createMemoryEventLog } from '#shared/adapters/memory/event-log.ts'
-import { createMemoryGroups } from '#shared/adapters/memory/event-log-groups.ts'
-import { createMemorySubscription } from '#shared/adapters/memory/event-log-subscription.ts'
 import type { Subscription } from '#shared/ports/subscription.ts'
 import { eventLogContract } from '#test/contract/event-log.ts'
 import { subscriptionContract } from '#test/contract/subscription.ts'
+import { createMemoryGroups } from '#test/twins/consumer-groups.ts'
+import { createMemoryEventLog } from '#test/twins/event-log.ts'
+import { createMemorySubscription } from '#test/twins/subscription.ts'
 
 describe('the log in memory', () => {
   eventLogContract({ create: async () => ({ ...createMemoryEventLog(), stop: async () => {} }) })

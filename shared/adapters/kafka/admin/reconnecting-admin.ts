@@ -2,7 +2,7 @@ import type { Admin, Kafka } from 'kafkajs'
 import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
 import { within } from '../within.ts'
 
-export type AdminLink = {
+export type ReconnectingAdmin = {
   /** Asks the cluster. Throws `DependencyLost`; the next call then begins with a fresh connection. */
   ask<T>(question: (admin: Admin) => Promise<T>): Promise<T>
   close(): Promise<void>
@@ -12,7 +12,7 @@ export type AdminLink = {
 const closeWithinMs = 1_000
 
 /** An admin client that connects when first asked and is replaced after a failure. */
-export function createAdminLink(kafka: Kafka): AdminLink {
+export function createReconnectingAdmin(kafka: Kafka): ReconnectingAdmin {
   let current: Promise<Admin> | null = null
   let closed = false
 

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { TopicName } from '#schemas/events/catalogue.ts'
 import type { Position, Subscription, SubscriptionHandlers, TopicPartition } from '#shared/ports/subscription.ts'
-import { createTurns } from '#shared/runtime/turns.ts'
+import { createEventLoopYield } from '#shared/runtime/event-loop-yield.ts'
+import type { GroupMember, MemoryGroups } from './consumer-groups.ts'
 import type { MemoryEventLog } from './event-log.ts'
-import type { GroupMember, MemoryGroups } from './event-log-groups.ts'
 
 export type MemorySubscriptionOptions = {
   readonly log: MemoryEventLog
@@ -21,7 +20,7 @@ type Reading = { readonly place: TopicPartition; next: number; paused: boolean; 
 /** Membership in a group of a log in memory. Fulfils the same contract as the one in Kafka. */
 export function createMemorySubscription({ log, groups, groupId, topics }: MemorySubscriptionOptions): Subscription {
   const id = randomUUID()
-  const turn = createTurns(1)
+  const yieldToEventLoop = createEventLoopYield(1)
   let readings = new Map<string, Reading>()
   let handlers: SubscriptionHandlers | null = null
   let joinedBefore = false
@@ -54,7 +53,7 @@ export function createMemorySubscription({ log, groups, groupId, topics }: Memor
     if (reading.busy) return
     reading.busy = true
     for (;;) {
-      await turn()
+      await yieldToEventLoop()
       const { topic, partition } = reading.place
       const from = reading.next
       const records = log.partition(topic, partition).slice(from, from + batchRecords)
@@ -88,7 +87,7 @@ export function createMemorySubscription({ log, groups, groupId, topics }: Memor
     async start(given) {
       handlers = given
       stopListening = log.onAppend(wake)
-      await nextTurn()
+      await yieldToEventLoop()
       groups.join(groupId, member)
     },
     isCounted: () => handlers !== null && readings.size > 0,

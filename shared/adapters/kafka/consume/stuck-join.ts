@@ -1,5 +1,5 @@
 /** What a consumer's events say about whether it is still on its way into the group. */
-export type JoinWatch = {
+export type StuckJoinDetector = {
   /** kafkajs sends a request to join, perhaps not the first for this generation. */
   joining(): void
   /** A generation began. Returns how many requests to join it took. */
@@ -21,7 +21,7 @@ const longestJoinMs = 30_000
  * consumer a member in nobody's eyes. While one fetcher joins (a fetch may, when a leader moved), those of other brokers
  * go on as they should: only a fetch that begins while none is under way, or again after it failed, tells.
  */
-export function createJoinWatch(now: () => number = () => performance.now()): JoinWatch {
+export function createStuckJoinDetector(now: () => number = () => performance.now()): StuckJoinDetector {
   const fetching = new Set<number>()
   let requests = 0
   let lastRequest = 0

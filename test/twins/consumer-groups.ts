@@ -1,6 +1,6 @@
 import { partitionCount, type TopicName } from '#schemas/events/catalogue.ts'
+import { assignPartitions } from '#shared/adapters/kafka/consume/assign-partitions.ts'
 import type { CommittedPosition, TopicPartition } from '#shared/ports/subscription.ts'
-import { assignPartitions } from '../kafka/consume/assign-partitions.ts'
 
 export type GroupMember = {
   readonly id: string

@@ -1,7 +1,7 @@
 import { partitionCount, type TopicName, topics } from '#schemas/events/catalogue.ts'
+import { createPartitionFor } from '#shared/adapters/kafka/produce/partition-for.ts'
 import type { Instant } from '#shared/ports/clock.ts'
 import type { AppendOutcome, EventAppender, EventReader, LogRecord, NewRecord } from '#shared/ports/event-log.ts'
-import { createPartitionFor } from '../kafka/produce/partition-for.ts'
 
 /** What the next append answers instead, and whether its records are in the log all the same. */
 export type AppendFault = { readonly outcome: AppendOutcome; readonly stored: boolean }
