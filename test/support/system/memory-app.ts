@@ -19,6 +19,7 @@ import { createHttpApp, type HttpAppOptions } from '#shared/http/http-app.ts'
 import { createLog } from '#shared/observability/log.ts'
 import { permissions } from '#shared/ports/api-clients.ts'
 import { createMemoryApiClients } from '#test/twins/api-clients.ts'
+import { createMemoryEventLog, type MemoryEventLog } from '#test/twins/event-log.ts'
 import { createMemoryIdempotencyKeys } from '#test/twins/idempotency-keys.ts'
 
 export type MemoryApp = {
