@@ -26,7 +26,7 @@ const allShared = [
   'shared/read-model/',
 ]
 
-/** The first layer whose `at` begins the path is the file's layer. `*` stands for one folder: the file's own. */
+/** A file belongs to the first layer whose `at` is a prefix of its path. `*` is one folder, the file's own. */
 const layers: readonly Layer[] = [
   { at: 'schemas/', imports: ['schemas/'], packages: ['@sinclair/typebox'], builtins: false },
   {
@@ -71,18 +71,18 @@ const layers: readonly Layer[] = [
   { at: 'test/', imports: ['schemas/', 'shared/', 'services/', 'infra/', 'test/'], except: ['infra/bench/'] },
 ]
 
-/** Vendors stay behind their adapter, so that replacing one is a change in one folder. Tests may speak to them. */
+/** The folders that may import a vendor's package, so that replacing a vendor changes one folder. */
 const vendors: Readonly<Record<string, readonly string[]>> = {
-  // The examples are for teams that have nothing of this repository.
+  // Other teams copy the examples, so an example imports nothing from this repository.
   kafkajs: ['shared/adapters/kafka/', 'infra/examples/', 'test/'],
   mongodb: ['shared/adapters/mongo/', 'infra/backing-services/', 'test/'],
   undici: ['shared/adapters/http/', 'infra/ai-system/', 'infra/bench/', 'test/'],
   'libphonenumber-js': ['shared/domain/phone.ts', 'test/'],
 }
 
-/** Edges beside the table, each with its reason. */
+/** Allowed imports that the table does not allow, each with its reason. */
 const exceptions: readonly { readonly from: RegExp; readonly to: RegExp; readonly because: string }[] = [
-  { from: /^services\/[^/]+\/compose\.ts$/, to: /^shared\/adapters\//, because: 'compose.ts chooses the adapters' },
+  { from: /^services\/[^/]+\/compose\.ts$/, to: /^shared\/adapters\//, because: 'compose.ts wires the adapters' },
   {
     from: /^infra\/setup\/test\.mjs$/,
     to: /^test\/support\//,
@@ -122,7 +122,7 @@ function packageFault(from: string, layer: Layer, name: string): string | null {
   return `${from} may not use the package ${name}; it stays in ${homes[0]}.`
 }
 
-/** No import edge but those the layers allow. Type-only edges count. */
+/** Files import only what their layer allows. Type-only imports count. */
 export const importsStayInLayers: Rule = (files) =>
   files.filter(isCode).flatMap((file) => edgesOf(file).flatMap((edge) => faultOf(edge) ?? []))
 
@@ -135,7 +135,7 @@ const graphOf = (files: readonly SourceFile[]): Graph =>
       .map((file) => [file.path, edgesOf(file).flatMap(({ to }) => (to.is === 'file' ? [to.path] : []))]),
   )
 
-/** No file reaches itself through its imports, type-only ones included. Every knot is reported. */
+/** No file imports itself through others, type-only imports included. Reports every cycle. */
 export const importsHaveNoCycles: Rule = (files) => {
   const graph = graphOf(files)
   const done = new Set<string>()

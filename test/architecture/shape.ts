@@ -1,25 +1,15 @@
-import { posix } from 'node:path'
 import { isCode, isNode, type Node, nodesIn, type Rule, type SourceFile, syntaxOf } from './source.ts'
-
-const longest = 300
-
-/** A file longer than a reader keeps in mind is split where its subjects part. */
-export const filesStayShort: Rule = (files) =>
-  files.filter(isCode).flatMap(({ path, text }) => {
-    const lines = text.split('\n').length - (text.endsWith('\n') ? 1 : 0)
-    return lines > longest ? [`${path} has ${lines} lines; ${longest} are the most.`] : []
-  })
 
 const topLevel = new Set([
   ...['schemas', 'shared', 'services', 'infra', 'test'],
   ...['package.json', 'package-lock.json', 'tsconfig.json', 'README.md'],
 ])
 
-/** The top of the repository is a table of contents: the folders, four files and dotfiles. */
+/** The top folder of the repository has five folders, four files and dotfiles. */
 export const topLevelIsAsLaidOut: Rule = (files) =>
   [...new Set(files.map(({ path }) => path.split('/', 1).join('')))]
     .filter((entry) => !topLevel.has(entry) && !entry.startsWith('.'))
-    .map((entry) => `${entry} does not belong at the top; see the folder map in README.md.`)
+    .map((entry) => `${entry} does not belong at the top; see the table of folders in README.md.`)
 
 const vague = /(^|[^a-z])(managers?|helpers?|utils?|utilities|misc)([^a-z]|$)/
 const kebab = (name: string): string => name.replaceAll(/([a-z0-9])([A-Z])/g, '$1-$2').toLowerCase()
@@ -49,16 +39,14 @@ const serviceClasses = (program: Node): readonly string[] =>
     .map(({ id }) => nameOf(id))
     .filter((name) => name.endsWith('Service'))
 
-/** Names say what a thing is: no manager, helper, util, batch job, nor a class that is only a "service". */
-export const namesSayWhatTheyMean: Rule = (files) =>
+/** No file or export is named manager, helper, util or batch job, and no class is named SomethingService. */
+export const namesAreSpecific: Rule = (files) =>
   files.filter(isCode).flatMap((file) => [
-    ...(file.path.split('/').some(isVague) ? [`${file.path} is named after nothing in particular.`] : []),
+    ...(file.path.split('/').some(isVague) ? [`${file.path} has a name that fits anything.`] : []),
     ...exportedNames(syntaxOf(file))
       .filter(isVague)
-      .map((name) => `${file.path} exports ${name}, a name that says nothing in particular.`),
-    ...serviceClasses(syntaxOf(file)).map(
-      (name) => `${file.path} has the class ${name}; use functions that say what they do.`,
-    ),
+      .map((name) => `${file.path} exports ${name}, a name that fits anything.`),
+    ...serviceClasses(syntaxOf(file)).map((name) => `${file.path} has the class ${name}; use functions.`),
   ])
 
 const isConstTuple = (declaration: Node): boolean =>
@@ -78,7 +66,7 @@ function isTypeStatement(statement: Node): boolean {
   return isType(statement.declaration) || isConstTuple(statement.declaration)
 }
 
-/** Ports are types, apart from the tuples that unions of words are derived from. */
+/** Ports are types, and constant tuples from which unions of literals are derived. */
 export const portsAreTypes: Rule = (files) =>
   files
     .filter(({ path }) => path.startsWith('shared/ports/'))
@@ -91,34 +79,14 @@ export const portsAreTypes: Rule = (files) =>
 const fetchedFrom =
   /https?:\/\/[^\s"'`<>)]*(registry|npmjs|pypi|pythonhosted|repo1?\.maven|maven2|artifactory|nexus|goproxy|proxy\.golang)[^\s"'`<>)]*/i
 const machinePath = /(^|[\s"'`=(:,])\/(work|home|root|Users)\/[A-Za-z0-9_.-]+/m
-// The rules and their tests must name what they forbid.
-const speaksOfIt = ({ path }: SourceFile): boolean => path.startsWith('test/architecture/')
+// The tests of this rule contain what the rule forbids.
+const mayNameThem = ({ path }: SourceFile): boolean => path.startsWith('test/architecture/')
 
-/** The repository works on any machine: no address of a package registry, no path of one machine. */
+/** No file contains the address of a package registry or an absolute path of one machine. */
 export const nothingIsTiedToOneMachine: Rule = (files) =>
   files
-    .filter((file) => !speaksOfIt(file))
+    .filter((file) => !mayNameThem(file))
     .flatMap(({ path, text }) => [
       ...(fetchedFrom.test(text) ? [`${path} names the address of a package registry.`] : []),
       ...(machinePath.test(text) ? [`${path} names a path of one machine.`] : []),
     ])
-
-const links = /\]\((?!https?:|mailto:|#)([^)#\s]+)[^)]*\)/g
-const codePaths = /`((?:schemas|shared|services|infra|test)\/[\w./-]+\.\w+)`/g
-
-/** Texts name only what exists: every relative link, and every file that is named from the top of the repository. */
-export const textsNameWhatExists: Rule = (files) => {
-  const paths = new Set(
-    files.flatMap(({ path }) => path.split('/').map((_, depth, parts) => parts.slice(0, depth + 1).join('/'))),
-  )
-  return files
-    .filter(({ path }) => path.endsWith('.md'))
-    .flatMap(({ path, text }) =>
-      [
-        ...[...text.matchAll(links)].map(([, to = '']) => posix.join(posix.dirname(path), to).replace(/\/$/, '')),
-        ...[...text.matchAll(codePaths)].map(([, to = '']) => to),
-      ]
-        .filter((to) => !paths.has(to))
-        .map((to) => `${path} names ${to}, which does not exist.`),
-    )
-}

@@ -6,7 +6,7 @@ import { parseAst } from 'vitest/node'
 /** A file of the repository: its path from the top, with forward slashes. */
 export type SourceFile = { readonly path: string; readonly text: string }
 
-/** A rule looks at a whole tree and says what is wrong, one sentence each, the file first. */
+/** A rule takes all files and returns one sentence per fault; the sentence begins with the path. */
 export type Rule = (files: readonly SourceFile[]) => readonly string[]
 
 /** One dependency of a module: on a file of the repository, a Node module or a package. */
@@ -18,15 +18,25 @@ export type Edge = {
     | { readonly is: 'builtin' | 'package'; readonly name: string }
 }
 
-export type Node = { readonly type: string; readonly [member: string]: unknown }
+export type Node = Span & { readonly type: string; readonly [member: string]: unknown }
+
+/** A stretch of a file's text, by character offsets. */
+export type Span = { readonly start: number; readonly end: number }
 
 export const isCode = ({ path }: SourceFile): boolean => /\.m?[jt]s$/.test(path)
 export const isNode = (value: unknown): value is Node =>
-  typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string'
+  typeof value === 'object' &&
+  value !== null &&
+  'type' in value &&
+  typeof value.type === 'string' &&
+  'start' in value &&
+  typeof value.start === 'number' &&
+  'end' in value &&
+  typeof value.end === 'number'
 
 const parsed = new WeakMap<SourceFile, Node>()
 
-/** The syntax tree of a TypeScript or JavaScript file. TypeScript 7 has no programmatic parser; Vite's (oxc) has. */
+/** The ESTree of a TypeScript or JavaScript file. TypeScript 7 has no programmatic parser; Vite's parser is oxc. */
 export function syntaxOf(file: SourceFile): Node {
   const known = parsed.get(file)
   if (known !== undefined) return known
@@ -41,7 +51,7 @@ function languageOf(path: string): 'js' | 'ts' | 'dts' {
   return /\.d\.[cm]?ts$/.test(path) ? 'dts' : 'ts'
 }
 
-/** Every node below this one, itself included, in the order of the text. */
+/** This node and all nodes below it, in the order of the text. */
 export function* nodesIn(node: Node): Generator<Node> {
   yield node
   for (const member of Object.values(node)) {
@@ -49,11 +59,24 @@ export function* nodesIn(node: Node): Generator<Node> {
   }
 }
 
+/** The numbers of the first and last line of a node or comment, from 1. */
+export function linesOf({ text }: SourceFile, { start, end }: Span) {
+  const first = text.slice(0, start).split('\n').length
+  return { first, last: first + text.slice(start, end).split('\n').length - 1 }
+}
+
 const literal = (node: unknown): string | null =>
   isNode(node) && node.type === 'Literal' && typeof node.value === 'string' ? node.value : null
 
 const onlyTypes = (specifiers: unknown, kind: 'importKind' | 'exportKind'): boolean =>
   Array.isArray(specifiers) && specifiers.length > 0 && specifiers.every((one) => isNode(one) && one[kind] === 'type')
+
+/** `test` of `test`, `test.each`, `test.only.each(…)`. */
+export function rootName(node: unknown): string {
+  if (!isNode(node)) return ''
+  if (node.type === 'Identifier') return String(node.name)
+  return rootName(node.type === 'CallExpression' ? node.callee : node.object)
+}
 
 const isUrlOfFile = (node: Node): boolean =>
   node.type === 'NewExpression' && isNode(node.callee) && node.callee.name === 'URL' && Array.isArray(node.arguments)
@@ -75,7 +98,7 @@ function reference(node: Node): { specifier: string; typeOnly: boolean } | null 
     case 'TSImportType':
       return found(node.source ?? node.argument, true)
     default: {
-      // A worker's file is named as `new URL('./worker.ts', import.meta.url)`; that is a dependency like any other.
+      // `new URL('./worker.ts', import.meta.url)` names the file of a worker thread; it is a dependency too.
       if (!isUrlOfFile(node)) return null
       const url = found(Array.isArray(node.arguments) ? node.arguments[0] : null, false)
       return url !== null && /^\.{1,2}\/.*\.m?[jt]s$/.test(url.specifier) ? url : null
@@ -99,7 +122,7 @@ export const edgesOf = (file: SourceFile): readonly Edge[] =>
       : [{ from: file.path, typeOnly: found.typeOnly, to: resolve(file.path, found.specifier) }]
   })
 
-/** The files of the working tree that are, or would be, committed. */
+/** The files of the working tree, committed or not, except ignored ones. */
 export function repositoryFiles(root: string): readonly SourceFile[] {
   const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
     cwd: root,

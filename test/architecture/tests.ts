@@ -1,11 +1,21 @@
 import { matchesGlob } from 'node:path'
-import { edgesOf, isCode, isNode, type Node, nodesIn, type Rule, type SourceFile, syntaxOf } from './source.ts'
+import {
+  edgesOf,
+  isCode,
+  isNode,
+  type Node,
+  nodesIn,
+  type Rule,
+  rootName,
+  type SourceFile,
+  syntaxOf,
+} from './source.ts'
 
-const claimsToBeTest = ({ path }: SourceFile): boolean => /\.(test|spec)\.[cm]?[jt]sx?$/.test(path)
+const isNamedAsTest = ({ path }: SourceFile): boolean => /\.(test|spec)\.[cm]?[jt]sx?$/.test(path)
 const inTests = ({ path }: SourceFile): boolean => path.startsWith('test/')
 const tested = /^(test|it|describe|suite)$/
 
-/** Declares tests itself, at the top level of the file, rather than in a function that others call. */
+/** Declares tests at the top level of the file, not in a function that other files call. */
 const declaresTests = (file: SourceFile): boolean => {
   const { body } = syntaxOf(file)
   return (Array.isArray(body) ? body.filter(isNode) : []).some(
@@ -17,17 +27,9 @@ const declaresTests = (file: SourceFile): boolean => {
   )
 }
 
-/** `test` of `test`, `test.each`, `test.only.each(…)`. */
-function rootName(node: unknown): string {
-  if (!isNode(node)) return ''
-  if (node.type === 'Identifier') return String(node.name)
-  return rootName(node.type === 'CallExpression' ? node.callee : node.object)
-}
-
 /**
- * Every test file is run by a tier, and every shared suite by a test file.
- *
- * @param tiers the globs of the test runner's projects
+ * A tier runs every test file, and a test file runs every shared suite. `tiers` are the globs of the test runner's
+ * projects.
  */
 export const everyTestIsRun =
   (tiers: readonly string[]): Rule =>
@@ -39,15 +41,14 @@ export const everyTestIsRun =
     )
     return [
       ...code
-        .filter((file) => (claimsToBeTest(file) || (inTests(file) && declaresTests(file))) && !isRun(file))
+        .filter((file) => (isNamedAsTest(file) || (inTests(file) && declaresTests(file))) && !isRun(file))
         .map(
-          ({ path }) =>
-            `${path} is run by no tier; name it *.unit.test.ts, *.int.test.ts or *.e2e.test.ts below test/.`,
+          ({ path }) => `${path} is in no tier; name it *.unit.test.ts, *.int.test.ts or *.e2e.test.ts below test/.`,
         ),
       ...code
         .filter(({ path }) => path.startsWith('test/contract/') && !imported.has(path))
         .filter((file) => !isRun(file) && [...nodesIn(syntaxOf(file))].some(isTestCall))
-        .map(({ path }) => `${path} is a suite that no test file runs.`),
+        .map(({ path }) => `${path} is a suite that no test file imports.`),
     ]
   }
 
@@ -60,14 +61,14 @@ const escapeIn = (node: Node): string | null => {
   return escapes.test(name) ? name : null
 }
 
-/** What is in the repository is run: nothing skipped, nothing singled out, nothing expected to fail. */
+/** No test is skipped, run alone, left to do, or expected to fail. */
 export const noTestIsLeftOut: Rule = (files) =>
   files
     .filter((file) => isCode(file) && inTests(file))
     .flatMap((file) =>
       [...nodesIn(syntaxOf(file))].flatMap((node) => {
         const name = escapeIn(node)
-        return name === null ? [] : [`${file.path} uses .${name}; every test is run.`]
+        return name === null ? [] : [`${file.path} uses .${name}; every test must run.`]
       }),
     )
 
@@ -93,7 +94,7 @@ const resolvesEmpty = (callback: Node, resolve: string): boolean =>
         node.arguments.length === 0,
     ))
 
-/** `new Promise((resolve) => setTimeout(resolve, …))`; a deadline that resolves to a value or rejects is none. */
+/** `new Promise((resolve) => setTimeout(resolve, …))`. A timer that rejects or resolves to a value is a deadline. */
 const isSleep = (node: Node): boolean => {
   if (node.type !== 'NewExpression' || !isNode(node.callee) || node.callee.name !== 'Promise') return false
   const executor: unknown = Array.isArray(node.arguments) ? node.arguments[0] : null
@@ -114,12 +115,31 @@ const blocks = ({ type, callee }: Node): boolean =>
   isNode(callee.property) &&
   callee.property.name === 'wait'
 
-/** The one place that waits between two looks at the same thing; and fixtures, which may stand for something slow. */
+/** `eventually` waits between two attempts. Fixtures may imitate slow programs. */
 const mayWait = ({ path }: SourceFile): boolean => path === 'test/support/eventually.ts' || path.includes('/fixtures/')
 
-/** A test waits for what it expects, never for time to pass. */
+/** A test waits for a condition, never for time to pass. */
 export const testsDoNotSleep: Rule = (files) =>
   files
     .filter((file) => isCode(file) && inTests(file) && !mayWait(file))
     .filter((file) => importsTimers(file) || [...nodesIn(syntaxOf(file))].some((node) => isSleep(node) || blocks(node)))
-    .map(({ path }) => `${path} sleeps; use eventually() from test/support/eventually.ts.`)
+    .map(({ path }) => `${path} sleeps; wait for a condition with eventually() from test/support/eventually.ts.`)
+
+/** `eventually(() => expect(Date.now())…)`, which waits for time to pass. */
+const waitsForTime = (node: Node): boolean =>
+  node.type === 'CallExpression' &&
+  rootName(node.callee) === 'eventually' &&
+  [...nodesIn(node)].some(
+    ({ type, callee }) =>
+      type === 'CallExpression' &&
+      isNode(callee) &&
+      /^(Date|performance)$/.test(rootName(callee)) &&
+      isNode(callee.property) &&
+      callee.property.name === 'now',
+  )
+
+/** No condition of `eventually` reads the clock. */
+export const eventuallyDoesNotReadTheClock: Rule = (files) =>
+  files
+    .filter((file) => isCode(file) && inTests(file) && [...nodesIn(syntaxOf(file))].some(waitsForTime))
+    .map(({ path }) => `${path} waits for time with eventually(); wait for what happens then.`)

@@ -1,0 +1,60 @@
+import { posix } from 'node:path'
+import type { Rule, SourceFile } from './source.ts'
+
+const links = /\]\((?!https?:|mailto:|#)([^)#\s]+)[^)]*\)/g
+const quotedPaths = /`((?:schemas|shared|services|infra|test)\/[\w./-]*)`/g
+const startedFiles = /\b(?:node|python3) ((?:services|infra|test)\/[\w./-]+)/g
+const scripts = /\bnpm run (?:--silent |-s )?([\w:-]+)/g
+
+const isDocument = ({ path }: SourceFile): boolean => path.endsWith('.md')
+
+const matches = (text: string, pattern: RegExp): readonly string[] =>
+  [...text.matchAll(pattern)].map(([, found = '']) => found)
+
+function scriptsOf(files: readonly SourceFile[]): readonly string[] {
+  const { scripts: known = {} } = JSON.parse(files.find(({ path }) => path === 'package.json')?.text ?? '{}')
+  return Object.keys(known)
+}
+
+/**
+ * Documents name only what exists: the target of each relative link, each file or folder written from the top of the
+ * repository, each file that a command starts, and each npm script.
+ */
+export const documentsNameWhatExists: Rule = (files) => {
+  const paths = new Set(
+    files.flatMap(({ path }) => path.split('/').map((_, depth, parts) => parts.slice(0, depth + 1).join('/'))),
+  )
+  const known = scriptsOf(files)
+  return files.filter(isDocument).flatMap(({ path, text }) => [
+    ...[
+      ...matches(text, links).map((to) => posix.join(posix.dirname(path), to)),
+      ...matches(text, quotedPaths),
+      ...matches(text, startedFiles),
+    ]
+      .map((to) => to.replace(/\/$/, ''))
+      .filter((to) => !paths.has(to))
+      .map((to) => `${path} names ${to}, which does not exist.`),
+    ...matches(text, scripts)
+      .filter((name) => !known.includes(name))
+      .map((name) => `${path} names the script ${name}, which package.json does not have.`),
+  ])
+}
+
+const sections = ['Context', 'Decision', 'Consequences', 'Rejected options']
+const maxDecisionLines = 25
+
+/** Each decision has a number, the same four sections in the same order, and at most 25 lines. */
+export const decisionsHaveOneForm: Rule = (files) =>
+  files
+    .filter(({ path }) => path.startsWith('infra/docs/adr/'))
+    .flatMap(({ path, text }) => {
+      const lines = text.trimEnd().split('\n').length
+      const number = Number(posix.basename(path).slice(0, 4))
+      return [
+        ...(lines > maxDecisionLines ? [`${path} has ${lines} lines; the limit is ${maxDecisionLines}.`] : []),
+        ...(text.startsWith(`# ${number}. `) ? [] : [`${path} does not begin with "# ${number}. ".`]),
+        ...(matches(text, /^## (.*)$/gm).join() === sections.join()
+          ? []
+          : [`${path} does not have the sections ${sections.join(', ')}.`]),
+      ]
+    })

@@ -1,0 +1,127 @@
+import {
+  isCode,
+  isNode,
+  linesOf,
+  type Node,
+  nodesIn,
+  type Rule,
+  rootName,
+  type SourceFile,
+  type Span,
+  syntaxOf,
+} from './source.ts'
+
+const maxFileLines = 300
+const maxFunctionLines = 60
+const maxPortMethods = 3
+const maxCommentLines = 3
+
+/** No code file has more than 300 lines. */
+export const filesStayShort: Rule = (files) =>
+  files.filter(isCode).flatMap(({ path, text }) => {
+    const lines = text.split('\n').length - (text.endsWith('\n') ? 1 : 0)
+    return lines > maxFileLines ? [`${path} has ${lines} lines; the limit is ${maxFileLines}.`] : []
+  })
+
+const isFunction = ({ type }: Node): boolean =>
+  type === 'FunctionDeclaration' || type === 'FunctionExpression' || type === 'ArrowFunctionExpression'
+
+const isDescribe = ({ type, callee }: Node): boolean => type === 'CallExpression' && rootName(callee) === 'describe'
+
+/** The bodies of `describe` and the functions around them, which only group tests. */
+function groupsTests(node: Node, all: readonly Node[]): boolean {
+  if ([...nodesIn(node)].some(isDescribe)) return true
+  return all.some((call) => isDescribe(call) && Array.isArray(call.arguments) && call.arguments.includes(node))
+}
+
+/** No function has more than 60 lines, inner functions included. Functions that only group tests are not counted. */
+export const functionsStayShort: Rule = (files) =>
+  files.filter(isCode).flatMap((file) => {
+    const all = [...nodesIn(syntaxOf(file))]
+    return all
+      .filter(isFunction)
+      .map((node) => ({ node, ...linesOf(file, node) }))
+      .map(({ node, first, last }) => ({ node, first, lines: last - first + 1 }))
+      .filter(({ node, lines }) => lines > maxFunctionLines && !groupsTests(node, all))
+      .map(
+        ({ first, lines }) =>
+          `${file.path}:${first} has a function of ${lines} lines; the limit is ${maxFunctionLines}.`,
+      )
+  })
+
+const membersOf = (node: unknown): readonly Node[] => {
+  const members = isNode(node) ? (node.members ?? node.body) : null
+  return Array.isArray(members) ? members.filter(isNode) : []
+}
+
+const isMethod = (member: Node): boolean => {
+  if (member.type === 'TSMethodSignature') return true
+  const annotation = isNode(member.typeAnnotation) ? member.typeAnnotation.typeAnnotation : null
+  return member.type === 'TSPropertySignature' && isNode(annotation) && annotation.type === 'TSFunctionType'
+}
+
+/** No port has more than three methods, so that a user of one depends only on what it calls. */
+export const portsStaySmall: Rule = (files) =>
+  files
+    .filter(({ path }) => path.startsWith('shared/ports/'))
+    .flatMap((file) =>
+      [...nodesIn(syntaxOf(file))]
+        .filter(({ type }) => type === 'TSTypeLiteral' || type === 'TSInterfaceBody')
+        .map((node) => ({ ...linesOf(file, node), methods: membersOf(node).filter(isMethod).length }))
+        .filter(({ methods }) => methods > maxPortMethods)
+        .map(
+          ({ first, methods }) =>
+            `${file.path}:${first} has a port of ${methods} methods; the limit is ${maxPortMethods}.`,
+        ),
+    )
+
+/** Where a comment cannot begin: strings, templates and regular expressions, in the order of the text. */
+const literalsOf = (program: Node): readonly Span[] =>
+  [...nodesIn(program)]
+    .filter(({ type, value }) => type === 'TemplateElement' || (type === 'Literal' && typeof value !== 'number'))
+    .toSorted((a, b) => a.start - b.start)
+
+/** Every comment; consecutive `//` lines are one. */
+function commentsOf(file: SourceFile): readonly Span[] {
+  const { text } = file
+  const literals = literalsOf(syntaxOf(file))
+  const token = /\/\*[\s\S]*?\*\/|\/\/[^\n]*(?:\n[ \t]*\/\/[^\n]*)*/g
+  const comments: Span[] = []
+  let next = 0
+  for (let found = token.exec(text); found !== null; found = token.exec(text)) {
+    const { index } = found
+    while (literals[next] && (literals[next]?.end ?? 0) <= index) next++
+    const literal = literals[next]
+    if (literal && literal.start <= index) token.lastIndex = literal.end
+    else comments.push({ start: index, end: token.lastIndex })
+  }
+  return comments
+}
+
+/** A docstring of an exported declaration, or the description of the whole file at its top. */
+const mayBeLong = (text: string, { start, end }: Span): boolean =>
+  text.startsWith('/**', start) && (/^\s*(export|import)\b/.test(text.slice(end)) || text.slice(0, start).trim() === '')
+
+const linesOfText = (comment: string): number =>
+  comment.split('\n').filter(
+    (line) =>
+      line
+        .replace(/^\s*(\/\*+|\*+\/|\*|\/\/)/, '')
+        .replace('*/', '')
+        .trim() !== '',
+  ).length
+
+/** No comment has more than three lines, except the docstrings of exported declarations. */
+export const commentsStayShort: Rule = (files) =>
+  files.filter(isCode).flatMap((file) =>
+    commentsOf(file)
+      .filter((comment) => !mayBeLong(file.text, comment))
+      .map((comment) => ({
+        ...linesOf(file, comment),
+        lines: linesOfText(file.text.slice(comment.start, comment.end)),
+      }))
+      .filter(({ lines }) => lines > maxCommentLines)
+      .map(
+        ({ first, lines }) => `${file.path}:${first} has a comment of ${lines} lines; the limit is ${maxCommentLines}.`,
+      ),
+  )
