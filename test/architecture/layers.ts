@@ -1,9 +1,8 @@
 import { type Edge, edgesOf, isCode, type Rule, type SourceFile } from './source.ts'
 
 /**
- * What a layer may depend on. `imports` and `types` are path prefixes (types: by `import type` only), `packages` the
- * packages it may use; without a list it may use any that `vendors` does not keep elsewhere. `except` are path prefixes
- * within `imports` that it may not import.
+ * What the files of a layer may import: path prefixes (`types` by `import type` only, never those of `except`) and
+ * packages. Without `packages`, all packages are allowed that `vendors` does not reserve for other folders.
  */
 type Layer = {
   readonly at: string
