@@ -10,9 +10,9 @@ import { createLane } from '#shared/adapters/kafka/produce/lane.ts'
 import { createMongo } from '#shared/adapters/mongo/connect.ts'
 import { createMongoImportJobs } from '#shared/adapters/mongo/import-jobs.ts'
 import { toRecord } from '#shared/domain/events/codec.ts'
-import { createLog } from '#shared/observability/log.ts'
 import { createProjector } from '#shared/read-model/projector.ts'
 import { plannedImport } from '#test/support/builders/planned-imports.ts'
+import { silentLog } from '#test/support/silent-log.ts'
 import { numberOption, optionsFrom, refuse } from './options.ts'
 
 const usage =
@@ -103,7 +103,7 @@ async function rebuilt(): Promise<number> {
     },
     readModel: { current: async () => ({ revision: 0, stores: [store] }), follows: async () => {} },
     pause: (ms) => delay(ms),
-    log: createLog({ level: 'silent', service: 'bench' }),
+    log: silentLog,
   })
   await projector.start()
   const folded = () => projector.reached().reduce((sum, { offset }) => sum + offset, 0)

@@ -3,11 +3,10 @@ import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createGuard } from '#shared/http/guard.ts'
 import { createHttpApp } from '#shared/http/http-app.ts'
-import { createLog } from '#shared/observability/log.ts'
 import { clientSettings } from '#test/contract/api-clients.ts'
+import { silentLog } from '#test/support/silent-log.ts'
 import { createMemoryApiClients } from '#test/twins/api-clients.ts'
 
-const log = createLog({ level: 'silent', service: 'test' })
 const apps: Awaited<ReturnType<typeof createHttpApp>>[] = []
 afterEach(async () => {
   for (const app of apps.splice(0)) await app.close()
@@ -20,7 +19,7 @@ async function listener(trustedProxies: readonly string[]) {
   apiClients.put('key', { ...clientSettings, clientId: 'cl_1', ratePerSecond: 0, allow })
   const rateLimiter = { consume: () => Promise.reject(new Error('not asked')) }
   const guard = createGuard({ apiClients, rateLimiter, defaultRate: 0 })
-  const app = await createHttpApp({ log, trustedProxies })
+  const app = await createHttpApp({ log: silentLog, trustedProxies })
   apps.push(app)
   app.get('/v1/guarded', async (incoming, reply) => guard(incoming, reply, 'jobs:read'))
   await app.listen({ host: '127.0.0.1', port: 0 })
@@ -88,7 +87,7 @@ describe('an address is what a trusted proxy says', () => {
   })
 
   test('a proxy that is seen through IPv6 is the same proxy', async () => {
-    const app = await createHttpApp({ log, trustedProxies: trusted })
+    const app = await createHttpApp({ log: silentLog, trustedProxies: trusted })
     apps.push(app)
     app.get('/ip', async ({ ip }) => ip)
     const ip = async (remoteAddress: string) =>

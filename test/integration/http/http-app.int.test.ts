@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createHttpApp, httpServer } from '#shared/http/http-app.ts'
-import { createLog } from '#shared/observability/log.ts'
 import { eventually } from '#test/support/eventually.ts'
+import { silentLog } from '#test/support/silent-log.ts'
 
 let app: Awaited<ReturnType<typeof createHttpApp>>
 let server: ReturnType<typeof httpServer>
@@ -13,7 +13,7 @@ const gate = { open: Promise.withResolvers<void>() }
 beforeEach(async () => {
   gate.open = Promise.withResolvers<void>()
   app = await createHttpApp({
-    log: createLog({ level: 'silent', service: 'test' }),
+    log: silentLog,
     headersTimeoutMs: 300,
     requestTimeoutMs: 600,
   })

@@ -7,10 +7,9 @@ import type { EventRecord } from '#shared/domain/events/record.ts'
 import { evolve } from '#shared/domain/projections/import-job.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
 import { toFoldItem } from '#shared/read-model/fold-item.ts'
-import type { Log } from '#shared/runtime/log.ts'
+import { silentLog } from '#test/support/silent-log.ts'
 import { createRandom, type Random } from './random.ts'
 
-const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent }
 const begin = Date.parse('2026-01-31T09:30:00.000Z')
 const source = '/contact-import/ingest'
 
@@ -120,7 +119,7 @@ export function documentsOf(records: readonly LogRecord[]): readonly string[] {
   const documents = new Map<string, ImportJobDocument>()
   const isImport = ({ topic }: LogRecord) => topic === topics.imports.name
   for (const record of [...records.filter(isImport), ...records.filter((one) => !isImport(one))]) {
-    const { event } = toFoldItem(record, silent)
+    const { event } = toFoldItem(record, silentLog)
     if (event !== null) documents.set(event.jobId, evolve(documents.get(event.jobId) ?? null, event))
   }
   return asTexts([...documents.values()])

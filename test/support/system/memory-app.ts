@@ -16,8 +16,8 @@ import { systemClock } from '#shared/adapters/system-clock.ts'
 import { createGuard } from '#shared/http/guard.ts'
 import { healthRoutes } from '#shared/http/health-routes.ts'
 import { createHttpApp, type HttpAppOptions } from '#shared/http/http-app.ts'
-import { createLog } from '#shared/observability/log.ts'
 import { permissions } from '#shared/ports/api-clients.ts'
+import { silentLog } from '#test/support/silent-log.ts'
 import { createMemoryApiClients } from '#test/twins/api-clients.ts'
 import { createMemoryEventLog, type MemoryEventLog } from '#test/twins/event-log.ts'
 import { createMemoryIdempotencyKeys } from '#test/twins/idempotency-keys.ts'
@@ -38,7 +38,7 @@ type Options = Partial<HttpAppOptions> & {
 
 /** Every route of the interface in one app, on stores in memory: what `npm start` serves, without its surroundings. */
 export async function createMemoryApp({ onApp, ratePerSecond = 0, ...options }: Options = {}): Promise<MemoryApp> {
-  const app = await createHttpApp({ log: createLog({ level: 'silent', service: 'test' }), ...options })
+  const app = await createHttpApp({ log: silentLog, ...options })
   onApp?.(app)
   const apiKey = 'cik_test_key'
   const apiClients = createMemoryApiClients()

@@ -2,14 +2,13 @@ import { describe, expect, test } from 'vitest'
 import { LivenessResponse, ReadinessResponse } from '#schemas/http/health.ts'
 import { type HealthOptions, healthRoutes } from '#shared/http/health-routes.ts'
 import { createHttpApp } from '#shared/http/http-app.ts'
-import { createLog } from '#shared/observability/log.ts'
 import { faultsOf } from '#test/support/http/schema-validator.ts'
+import { silentLog } from '#test/support/silent-log.ts'
 
-const log = createLog({ level: 'silent', service: 'test' })
 const ready = async () => true
 
 async function appWith(options: Partial<HealthOptions>) {
-  const app = await createHttpApp({ log })
+  const app = await createHttpApp({ log: silentLog })
   await app.register(
     healthRoutes({
       version: '1.2.3',

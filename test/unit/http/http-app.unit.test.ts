@@ -5,6 +5,7 @@ import { createHttpApp } from '#shared/http/http-app.ts'
 import { createLog } from '#shared/observability/log.ts'
 import { eventually } from '#test/support/eventually.ts'
 import { faultsOf } from '#test/support/http/schema-validator.ts'
+import { silentLog } from '#test/support/silent-log.ts'
 
 const given = '6F1C1D6E-3c1b-4c53-9c1e-0b6f3f6f1a2b'
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
@@ -138,9 +139,8 @@ describe('the HTTP app', () => {
 })
 
 test('X-Forwarded-For is believed from a trusted proxy alone', async () => {
-  const log = createLog({ level: 'silent', service: 'test' })
   const seenBy = async (trustedProxies: string[]) => {
-    const behind = await createHttpApp({ log, trustedProxies })
+    const behind = await createHttpApp({ log: silentLog, trustedProxies })
     behind.get('/ip', async (request) => request.ip)
     const { body } = await behind.inject({
       url: '/ip',
@@ -156,8 +156,7 @@ test('X-Forwarded-For is believed from a trusted proxy alone', async () => {
 })
 
 test('an overloaded process refuses with 503 and Retry-After, and still says how it is', async () => {
-  const log = createLog({ level: 'silent', service: 'test' })
-  const overloaded = await createHttpApp({ log, overload: { heapBytes: 1 } })
+  const overloaded = await createHttpApp({ log: silentLog, overload: { heapBytes: 1 } })
   overloaded.get('/healthz', async () => 'alive')
   overloaded.get('/readyz', async () => 'ready')
   overloaded.get('/v1/jobs/:id', async () => 'job')

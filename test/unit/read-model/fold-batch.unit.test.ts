@@ -7,11 +7,10 @@ import type { ImportJobReader, ImportJobWriter } from '#shared/ports/import-jobs
 import type { Position } from '#shared/ports/subscription.ts'
 import { foldBatch, openPositions } from '#shared/read-model/fold-batch.ts'
 import { toFoldItem } from '#shared/read-model/fold-item.ts'
-import type { Log } from '#shared/runtime/log.ts'
 import { asTexts, documentsOf, inPartition, jobHistory } from '#test/support/builders/job-history.ts'
 import { createRandom, type Random } from '#test/support/builders/random.ts'
+import { silentLog } from '#test/support/silent-log.ts'
 
-const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent }
 const partition = 3
 const topicsOfLog: TopicName[] = ['contact-import.imports', 'contact-import.deliveries']
 const beginnings = topicsOfLog.map((topic) => ({ topic, partition, offset: 0 }))
@@ -81,7 +80,7 @@ function createOwner(jobs: ImportJobWriter, log: readonly LogRecord[]) {
     })
     try {
       if (batch.length > 0)
-        stored = await foldBatch({ jobs, stored, items: batch.map((record) => toFoldItem(record, silent)) })
+        stored = await foldBatch({ jobs, stored, items: batch.map((record) => toFoldItem(record, silentLog)) })
     } catch {
       stored = null
     }
@@ -160,7 +159,7 @@ test('a store that is put back in the middle of a batch lacks nothing either', (
 test('a batch that says nothing new writes no document', async () => {
   const { imports, deliveries } = jobHistory({ jobs: 3, seed: 1 })
   const items = [...inPartition(imports, partition), ...inPartition(deliveries, partition)].map((record) =>
-    toFoldItem(record, silent),
+    toFoldItem(record, silentLog),
   )
   const inner = createMemoryImportJobs()
   const saved: number[] = []

@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createLifecycle, type Part, StartFailed, StopFailed } from '#shared/runtime/lifecycle.ts'
-import type { Log } from '#shared/runtime/log.ts'
-
-const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent }
+import { silentLog } from '#test/support/silent-log.ts'
 
 function recorded() {
   const story: string[] = []
@@ -23,7 +21,7 @@ function recorded() {
 describe('lifecycle', () => {
   test('parts start in order and stop in reverse', async () => {
     const { story, part } = recorded()
-    const lifecycle = createLifecycle({ log: silent })
+    const lifecycle = createLifecycle({ log: silentLog })
     await lifecycle.start([part('a'), part('b')])
     await lifecycle.stop()
     expect(story).toEqual(['start a', 'start b', 'stop b', 'stop a'])
@@ -32,7 +30,7 @@ describe('lifecycle', () => {
   test('a half start is undone, the failed part included, and names the part', async () => {
     const { story, part } = recorded()
     const cause = new Error('refused')
-    const lifecycle = createLifecycle({ log: silent })
+    const lifecycle = createLifecycle({ log: silentLog })
     const started = lifecycle.start([part('a'), part('b', { start: cause }), part('c')])
     await expect(started).rejects.toMatchObject({ code: 'start_failed', part: 'b', cause })
     await expect(started).rejects.toBeInstanceOf(StartFailed)
@@ -41,7 +39,7 @@ describe('lifecycle', () => {
 
   test('a second stop is the first one', async () => {
     const { story, part } = recorded()
-    const lifecycle = createLifecycle({ log: silent })
+    const lifecycle = createLifecycle({ log: silentLog })
     await lifecycle.start([part('a')])
     await Promise.all([lifecycle.stop(), lifecycle.stop()])
     await lifecycle.stop()
@@ -52,7 +50,7 @@ describe('lifecycle', () => {
     const { story, part } = recorded()
     const first = new Error('first')
     const second = new Error('second')
-    const lifecycle = createLifecycle({ log: silent })
+    const lifecycle = createLifecycle({ log: silentLog })
     await lifecycle.start([part('a', { stop: second }), part('b'), part('c', { stop: first })])
     const stopped = lifecycle.stop()
     await expect(stopped).rejects.toBeInstanceOf(StopFailed)
@@ -63,7 +61,7 @@ describe('lifecycle', () => {
   test('a part that never stops is left behind at its deadline', async () => {
     const { story, part } = recorded()
     const hanging: Part = { ...part('hanging'), stop: () => new Promise(() => {}), stopWithinMs: 20 }
-    const lifecycle = createLifecycle({ log: silent })
+    const lifecycle = createLifecycle({ log: silentLog })
     await lifecycle.start([part('a'), hanging])
     await expect(lifecycle.stop()).rejects.toMatchObject({ parts: ['hanging'] })
     expect(story).toContain('stop a')
@@ -73,7 +71,7 @@ describe('lifecycle', () => {
     const { story, part } = recorded()
     const gate = Promise.withResolvers<void>()
     const slow: Part = { ...part('slow'), start: () => gate.promise }
-    const lifecycle = createLifecycle({ log: silent })
+    const lifecycle = createLifecycle({ log: silentLog })
     const started = lifecycle.start([slow, part('b')])
     const stopped = lifecycle.stop()
     expect(lifecycle.isStopping()).toBe(true)

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { createLog } from '#shared/observability/log.ts'
 import { createWorkerPool, type WorkerPool } from '#shared/runtime/worker-pool.ts'
+import { silentLog } from '#test/support/silent-log.ts'
 import type { Result, Task } from './fixtures/worker.ts'
 
 const pools: WorkerPool<Task, Result>[] = []
@@ -9,7 +9,7 @@ afterEach(() => Promise.all(pools.splice(0).map((pool) => pool.close())))
 function poolOf(options: { threads: number; maxQueue: number }) {
   const pool = createWorkerPool<Task, Result>({
     file: new URL('fixtures/worker.ts', import.meta.url),
-    log: createLog({ level: 'silent', service: 'test' }),
+    log: silentLog,
     ...options,
   })
   pools.push(pool)

@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { createDeadLetters } from '#services/dispatcher/dead-letters.ts'
 import type { AppendOutcome, LogRecord, NewRecord, RawRecord } from '#shared/ports/event-log.ts'
-import type { Log } from '#shared/runtime/log.ts'
+import { silentLog } from '#test/support/silent-log.ts'
 
 const jobId = '0b9f7c1e-5d34-4a53-9f0e-6f3a1c2d4e5b'
 const record: LogRecord = {
   ...{ topic: 'contact-import.imports', partition: 3, offset: 41, appendedAt: 1_700_000_000_000 },
   ...{ key: jobId, headers: { ce_chunkindex: '2', ce_chunksize: '10' }, value: new Uint8Array(4) },
 }
-const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent }
 const appended: AppendOutcome = { is: 'appended' }
 const ambiguous: AppendOutcome = { is: 'ambiguous', cause: new Error('lost') }
 
@@ -39,7 +38,7 @@ function setUp(answers: { letters?: readonly AppendOutcome[]; deliveries?: reado
       pauses += 1
       if (pauses > 20) deadLetters.stop()
     },
-    log: silent,
+    log: silentLog,
   })
   return { deadLetters, letters, deliveries, order }
 }

@@ -4,9 +4,9 @@ import type { Chunk } from '#services/dispatcher/chunk.ts'
 import { createDispatcher, type Dispatcher } from '#services/dispatcher/dispatcher.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
 import type { Subscription, SubscriptionHandlers } from '#shared/ports/subscription.ts'
-import type { Log } from '#shared/runtime/log.ts'
 import { plannedImport } from '#test/support/builders/planned-imports.ts'
 import { eventually } from '#test/support/eventually.ts'
+import { silentLog } from '#test/support/silent-log.ts'
 
 const topic = 'contact-import.imports'
 /** Of each partition: as many chunks, in records of the same size. */
@@ -47,11 +47,10 @@ beforeEach(async () => {
     running: () => 0,
     state: () => ({ recording: 0, waiting: 0 }),
   }
-  const log: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => log }
   dispatcher = createDispatcher({
     subscription,
     queue,
-    log,
+    log: silentLog,
     self: 'me',
     fold: async () => new Map(),
     replanChunk: async () => false,

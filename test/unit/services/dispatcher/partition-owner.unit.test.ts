@@ -4,9 +4,9 @@ import type { Chunk } from '#services/dispatcher/chunk.ts'
 import { createPartitionOwner, type PartitionOwner } from '#services/dispatcher/partition-owner.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
 import type { Commit, Subscription } from '#shared/ports/subscription.ts'
-import type { Log } from '#shared/runtime/log.ts'
 import { plannedImport } from '#test/support/builders/planned-imports.ts'
 import { eventually } from '#test/support/eventually.ts'
+import { silentLog } from '#test/support/silent-log.ts'
 
 /** So that what is pending goes on. */
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
@@ -60,12 +60,11 @@ function adopt(): PartitionOwner {
     running: () => running,
     state: () => ({ recording: 0, waiting: 0 }),
   }
-  const log: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => log }
   owner = createPartitionOwner(partition, {
     subscription,
     queue,
     self,
-    log,
+    log: silentLog,
     commit: async ([commit]) => {
       if (refuseCommits) throw new Error('refused')
       told(`commit ${commit?.offset} ${commit?.metadata}`)

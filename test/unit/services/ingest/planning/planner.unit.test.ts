@@ -2,10 +2,10 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { planDryRun, planRequest } from '#services/ingest/planning/plan-request.ts'
 import { createPlanWorkers } from '#services/ingest/planning/plan-workers.ts'
 import { createPlanner, type PlanWorkers } from '#services/ingest/planning/planner.ts'
-import { createLog } from '#shared/observability/log.ts'
 import { sampleContacts } from '#test/support/builders/sample-contacts.ts'
+import { silentLog } from '#test/support/silent-log.ts'
 
-const workers = createPlanWorkers({ threads: 1, log: createLog({ level: 'silent', service: 'test' }) })
+const workers = createPlanWorkers({ threads: 1, log: silentLog })
 afterAll(() => workers.close())
 
 const correlationId = '7c1f4e2a-93b8-4d06-8a57-2b9d0e6f1c34'
