@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { topics } from '#schemas/events/catalogue.ts'
+import { permissions } from '#schemas/http/contracts.ts'
 import { applyTopics } from '#shared/adapters/kafka/admin/topics.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
 import { createMongoApiClientRegistry } from '#shared/adapters/mongo/api-client-registry.ts'
 import { createMongo } from '#shared/adapters/mongo/connect.ts'
 import { applyIndexes } from '#shared/adapters/mongo/indexes.ts'
 import { noSecretBox } from '#shared/adapters/mongo/secret-box.ts'
-import { permissions } from '#shared/ports/api-clients.ts'
 
 /** A topic for imports, a database and a client without a rate limit, for one benchmark. */
 export type OwnSurroundings = {

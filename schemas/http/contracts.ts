@@ -18,6 +18,10 @@ import { IdempotencyRecord } from './idempotency.ts'
 import { DryRunResponse, ImportAcceptedResponse, ImportBody, ImportHeaders } from './import.ts'
 import { JobListQuery, JobListResponse, JobQuery, JobResponse } from './job.ts'
 
+/** What an API client can be permitted to do. */
+export const permissions = ['contacts:import', 'jobs:read', 'idempotency:read'] as const
+export type Permission = (typeof permissions)[number]
+
 /** A body: what it is, its shape, and examples of it. */
 export type Payload = { readonly description: string; readonly schema: TSchema; readonly examples: Examples }
 type Headers = Readonly<Record<string, TSchema>>
@@ -30,8 +34,8 @@ export type Contract = {
   readonly operationId: string
   readonly summary: string
   readonly description: string
-  /** What the API client must be permitted to do; null where no key is needed. */
-  readonly permission: 'contacts:import' | 'jobs:read' | 'idempotency:read' | null
+  /** The permission that the API client needs; null when the endpoint requires no API key. */
+  readonly permission: Permission | null
   readonly params?: TObject
   /** All of it text, as it stands in the URL. */
   readonly query?: TObject

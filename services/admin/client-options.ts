@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util'
 import { type Language, languages } from '#schemas/errors.ts'
+import { type Permission, permissions } from '#schemas/http/contracts.ts'
 import { parseAddressBlocks } from '#shared/config/parse.ts'
 import { isRegion } from '#shared/domain/phone.ts'
 import type { ApiClientSettings } from '#shared/ports/api-client-registry.ts'
-import { type Permission, permissions } from '#shared/ports/api-clients.ts'
 import { UsageFault } from './usage-fault.ts'
 
 /** The word that gives a setting back to the service's own default. */

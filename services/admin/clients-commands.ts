@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
+import { permissions } from '#schemas/http/contracts.ts'
 import type { ApiClientSettings, RegisteredClient, RegistryOutcome } from '#shared/ports/api-client-registry.ts'
-import { permissions } from '#shared/ports/api-clients.ts'
 import { clientOptionsUsage, parseClientOptions, parsed, readWhole } from './client-options.ts'
 import type { Command } from './tools.ts'
 import { UsageFault } from './usage-fault.ts'

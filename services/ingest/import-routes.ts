@@ -6,7 +6,7 @@ import { phoneMetadataVersion } from '#shared/domain/phone.ts'
 import { negotiateLanguage } from '#shared/errors/language.ts'
 import { ServiceError } from '#shared/errors/service-error.ts'
 import type { Guard } from '#shared/http/guard.ts'
-import { requireCorrelationId } from '#shared/http/request-headers.ts'
+import { addClientRoute, type ClientExchange } from '#shared/http/route.ts'
 import type { ApiClient } from '#shared/ports/api-clients.ts'
 import type { ImportOutcome, ImportRequest } from './accept-import.ts'
 import type { Planner } from './planning/planner.ts'
@@ -32,48 +32,39 @@ const json = 'application/json; charset=utf-8'
 /** Seconds after which a refused request is worth repeating. */
 const retryAfter = { inProgress: 1, overloaded: 1, uncertain: 5 } as const
 
-/** POST /v1/contacts/import. The checks stand in the order in which they answer. */
+/** POST /v1/contacts/import. */
 export const importRoutes = (deps: Deps) =>
   async function routes(app: FastifyInstance): Promise<void> {
     const { guard, verifySignature, settings } = deps
-    const clients = new WeakMap<FastifyRequest, ApiClient>()
 
     app.removeAllContentTypeParsers()
     app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
 
-    app.route({
-      method: contracts.importContacts.method,
-      url: contracts.importContacts.url,
-      bodyLimit: settings.maxBodyBytes,
-      async onRequest(request, reply) {
-        requireJson(request.headers)
-        clients.set(request, await guard(request, reply, 'contacts:import'))
-        if (Number(request.headers['content-length'] ?? 0) > settings.maxBodyBytes) {
-          throw new ServiceError('payload_too_large')
-        }
+    const checks = {
+      beforeGuard: ({ headers }: FastifyRequest) => requireJson(headers),
+      beforeBody: ({ headers }: FastifyRequest) => {
+        if (Number(headers['content-length'] ?? 0) > settings.maxBodyBytes) throw new ServiceError('payload_too_large')
       },
-      async handler(request, reply) {
-        const client = clients.get(request)
-        if (client === undefined) throw new ServiceError('unauthorized')
-        const wire = request.body instanceof Uint8Array ? request.body : new Uint8Array()
-        if (client.signingSecrets.length > 0) verifySignature(client.signingSecrets, request.headers, wire)
-        requireCorrelationId(request.headers)
-        const key = idempotencyKeyOf(request.headers)
-        const dryRun = isDryRun(request.headers)
-        const body = await decodeBody(wire, request.headers['content-encoding'], settings.maxBodyBytes)
-        return dryRun
-          ? answerDryRun({ request, reply, client, body }, deps)
-          : answerImport({ request, reply, client, body, key }, deps)
+      afterBody: ({ headers, body }: FastifyRequest, { signingSecrets }: ApiClient) => {
+        if (signingSecrets.length > 0) verifySignature(signingSecrets, headers, bytesOf(body))
       },
+    }
+    const options = { guard, checks, bodyLimit: settings.maxBodyBytes }
+    addClientRoute(app, contracts.importContacts, options, async ({ request, reply, client }) => {
+      const key = idempotencyKeyOf(request.headers)
+      const dryRun = isDryRun(request.headers)
+      const encoding = request.headers['content-encoding']
+      const body = await decodeBody(bytesOf(request.body), encoding, settings.maxBodyBytes)
+      return dryRun
+        ? answerDryRun({ request, reply, client, body }, deps)
+        : answerImport({ request, reply, client, body, key }, deps)
     })
   }
 
-type Exchange = {
-  readonly request: FastifyRequest
-  readonly reply: FastifyReply
-  readonly client: ApiClient
-  readonly body: Uint8Array
-}
+/** A request without a body has none. */
+const bytesOf = (body: unknown): Uint8Array => (body instanceof Uint8Array ? body : new Uint8Array())
+
+type Exchange = ClientExchange & { readonly body: Uint8Array }
 
 const planInputs = (client: ApiClient, settings: Deps['settings']) => ({
   chunkSize: client.chunkSize ?? settings.chunkSize,

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { Marked } from 'marked'
 
-/** A page and the policy it is served with: nothing but what is named there may be loaded or run. */
+/** An HTML page and its Content-Security-Policy, which forbids every source that the page does not need. */
 export type Page = { readonly html: string; readonly contentSecurityPolicy: string }
 
-const nothingElse = ["default-src 'none'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"]
+const denyByDefault = ["default-src 'none'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"]
 
 const frame = (title: string, head: string, body: string): string => `<!doctype html>
 <html lang="en">
@@ -23,7 +23,7 @@ ${body}
 
 export const scriptUrls = { bundle: '/docs/scalar.js', start: '/docs/start.js' } as const
 
-/** Starts the reference. Whatever would ask another host for something is off; requests are tried on this one. */
+/** Starts Scalar against this host. Every feature that contacts another host is off. */
 export const startScript = (openapiUrl: string): string => {
   const settings = {
     url: openapiUrl,
@@ -39,7 +39,7 @@ export const startScript = (openapiUrl: string): string => {
   return `Scalar.createApiReference('#reference', { servers: [{ url: location.origin }], ...${JSON.stringify(settings)} })\n`
 }
 
-/** The page of the reference. Scalar styles it at run time, by elements that it makes and by attributes. */
+/** The API reference. Its policy allows inline styles, because Scalar adds styles at run time. */
 export const referencePage = (): Page => ({
   html: frame(
     'Contact import service',
@@ -48,10 +48,10 @@ export const referencePage = (): Page => ({
       .map((url) => `<script src="${url}"></script>`)
       .join(
         '\n',
-      )}\n<noscript>The reference needs JavaScript; <a href="/openapi.json">the document</a> does not.</noscript>`,
+      )}\n<noscript>The reference needs JavaScript. You can also read <a href="/openapi.json">the OpenAPI document</a>.</noscript>`,
   ),
   contentSecurityPolicy: [
-    ...nothingElse,
+    ...denyByDefault,
     "script-src 'self'",
     "style-src 'self' 'unsafe-inline'",
     "connect-src 'self'",
@@ -75,7 +75,7 @@ th, td { text-align: left; vertical-align: top; padding: .4rem .75rem .4rem 0; b
 a { color: light-dark(#0b57d0, #8ab4f8); }
 `
 
-/** A reference written in Markdown. The anchor of a heading is its text, so that `#idempotency_conflict` is one. */
+/** A page from Markdown. The anchor of a heading is its text, e.g. `#idempotency_conflict`. */
 export function markdownPage(title: string, markdown: string): Page {
   const marked = new Marked({
     renderer: {
@@ -89,6 +89,6 @@ export function markdownPage(title: string, markdown: string): Page {
   const hash = createHash('sha256').update(style).digest('base64')
   return {
     html: frame(title, `<style>${style}</style>`, body),
-    contentSecurityPolicy: [...nothingElse, `style-src 'sha256-${hash}'`, 'img-src data:'].join('; '),
+    contentSecurityPolicy: [...denyByDefault, `style-src 'sha256-${hash}'`, 'img-src data:'].join('; '),
   }
 }

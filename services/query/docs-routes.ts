@@ -8,11 +8,12 @@ const compress = promisify(gzip)
 const javascript = 'text/javascript; charset=utf-8'
 const openapiUrl = '/openapi.json'
 const asyncapiUrl = '/asyncapi.json'
+const scalarScriptUrl = '/reference/js/scalar.js'
 
-/** Seconds that a browser may keep what only changes with a release. */
+/** Scripts change only with a release. */
 const cacheControl = 'public, max-age=3600'
 
-/** The interface explains itself: GET /openapi.json and /asyncapi.json, their pages, and what every error means. No key needed. */
+/** The documentation, without an API key: the OpenAPI and AsyncAPI documents and pages about endpoints, events and errors. */
 export const docsRoutes = () =>
   async function routes(app: FastifyInstance): Promise<void> {
     const openapi = await generated('openapi.json')
@@ -22,6 +23,7 @@ export const docsRoutes = () =>
     const reference = referencePage()
     let bundle: ReturnType<typeof referenceBundle> | undefined
 
+    app.get('/', async (_request, reply) => reply.redirect('/docs', 302))
     app.get(openapiUrl, async (_request, reply) => reply.type('application/json; charset=utf-8').send(openapi))
     app.get('/docs', async (_request, reply) => sendPage(reply, reference))
     app.get('/docs/errors', async (_request, reply) => sendPage(reply, errors))
@@ -49,15 +51,16 @@ const sendPage = (reply: FastifyReply, { html, contentSecurityPolicy }: Page): F
     .send(html)
 
 /**
- * Scalar as one script of some megabytes, loaded when a browser first asks for it. Its Fastify plugin carries it and
- * has no other way to give it than to serve it; the plugin's own page would need inline scripts.
+ * Loads Scalar's script of several megabytes on the first request for it. Scalar's Fastify plugin can only serve the
+ * script, so it is read from an app that nobody else uses. The plugin's own page would need inline scripts.
  */
 async function referenceBundle(): Promise<{ readonly plain: string; readonly gzipped: Uint8Array }> {
   const { default: scalar } = await import('@scalar/fastify-api-reference')
-  const carrier = fastify()
-  await carrier.register(scalar, { routePrefix: '/reference', configuration: { url: openapiUrl } })
-  const { payload, statusCode } = await carrier.inject('/reference/js/scalar.js')
-  await carrier.close()
-  if (statusCode !== 200) throw new Error('The reference page has no script: Scalar serves it elsewhere now.')
+  const pluginApp = fastify()
+  await pluginApp.register(scalar, { routePrefix: '/reference', configuration: { url: openapiUrl } })
+  const { payload, statusCode } = await pluginApp.inject(scalarScriptUrl)
+  await pluginApp.close()
+  if (statusCode !== 200)
+    throw new Error(`Scalar does not serve its script at ${scalarScriptUrl}: status ${statusCode}.`)
   return { plain: payload, gzipped: await compress(payload) }
 }

@@ -1,10 +1,10 @@
 import type { Fault } from '#schemas/errors.ts'
-import { type JobStatus, jobLimits, jobStatuses } from '#schemas/http/job.ts'
+import { JobListQuery, type JobStatus, jobLimits, jobStatuses } from '#schemas/http/job.ts'
 import { isTimestamp, type Timestamp } from '#schemas/primitives.ts'
 import { ServiceError } from '#shared/errors/service-error.ts'
 
-/** As Fastify parses a URL: a repeated parameter is an array. */
-export type Parameters = Readonly<Record<string, unknown>>
+/** The query as Fastify parses it: a repeated parameter is an array. */
+type Parameters = Readonly<Record<string, unknown>>
 
 export type ListParameters = {
   readonly status: JobStatus | null
@@ -13,49 +13,47 @@ export type ListParameters = {
   readonly cursor: string | null
 }
 
-const listParameters = ['status', 'created_after', 'limit', 'cursor']
-
-/** Throws `validation_failed` with every fault: a parameter that is mistyped must not give another list. */
-export function readListParameters(given: Parameters): ListParameters {
-  const faults: Fault[] = Object.keys(given)
-    .filter((name) => !listParameters.includes(name))
+/** Throws `validation_failed` with every fault. An unknown parameter is a fault, because a typo would change the list. */
+export function readListParameters(query: Parameters): ListParameters {
+  const faults: Fault[] = Object.keys(query)
+    .filter((name) => !Object.hasOwn(JobListQuery.properties, name))
     .map((name) => ({ pointer: pointerTo(name), code: 'unknown_field' }))
-  const refuse = (name: string): null => {
+  const reject = (name: string): null => {
     faults.push({ pointer: pointerTo(name), code: 'invalid_format' })
     return null
   }
-  const text = (name: string): string | null => {
-    const value = given[name] ?? null
-    return typeof value === 'string' || value === null ? value : refuse(name)
+  const text = (name: keyof typeof JobListQuery.properties): string | null => {
+    const value = query[name] ?? null
+    return typeof value === 'string' || value === null ? value : reject(name)
   }
-  const status = text('status')
-  const known = jobStatuses.find((one) => one === status) ?? null
-  if (status !== null && known === null) refuse('status')
+  const statusText = text('status')
+  const status = jobStatuses.find((one) => one === statusText) ?? null
+  if (statusText !== null && status === null) reject('status')
   const createdAfter = text('created_after')
-  const isMoment = createdAfter === null || isTimestamp(createdAfter)
-  if (!isMoment) refuse('created_after')
+  if (createdAfter !== null && !isTimestamp(createdAfter)) reject('created_after')
   const limit = wholeNumber(text('limit') ?? String(jobLimits.listed.default), 1, jobLimits.listed.most)
-  if (limit === null) refuse('limit')
+  if (limit === null) reject('limit')
   const cursor = text('cursor')
   if (faults.length > 0 || limit === null) throw new ServiceError('validation_failed', { details: faults })
-  // In the form that jobs are stored with, in which later moments are greater texts.
-  return { status: known, createdAfter: createdAfter && new Date(createdAfter).toISOString(), limit, cursor }
+  // UTC in milliseconds, as the jobs store it: there the order of the texts is the order of the moments.
+  return { status, createdAfter: createdAfter && new Date(createdAfter).toISOString(), limit, cursor }
 }
 
-/** Seconds; 0 when absent. Throws `validation_failed`. */
+/** Reads `wait` in seconds; 0 when absent. Throws `validation_failed`. */
 export function readWait({ wait = '0' }: Parameters): number {
   const seconds = typeof wait === 'string' ? wholeNumber(wait, 0, jobLimits.waitSeconds) : null
-  if (seconds === null) throw refusalOf('wait')
+  if (seconds === null) throw parameterInvalid('wait')
   return seconds
 }
 
-/** `validation_failed` for this parameter alone. */
-export const refusalOf = (name: string): ServiceError =>
+/** `validation_failed` with this parameter as its only fault. */
+export const parameterInvalid = (name: string): ServiceError =>
   new ServiceError('validation_failed', { details: [{ pointer: pointerTo(name), code: 'invalid_format' }] })
 
+/** A JSON Pointer (RFC 6901) to the parameter. */
 const pointerTo = (name: string): string => `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
 
-function wholeNumber(text: string, least: number, most: number): number | null {
+function wholeNumber(text: string, min: number, max: number): number | null {
   const number = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
-  return number >= least && number <= most ? number : null
+  return number >= min && number <= max ? number : null
 }

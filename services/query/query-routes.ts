@@ -1,26 +1,87 @@
-import type { FastifyInstance } from 'fastify'
+import { hash } from 'node:crypto'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { contracts } from '#schemas/http/contracts.ts'
 import type { IdempotencyRecord } from '#schemas/http/idempotency.ts'
+import type { JobListResponse } from '#schemas/http/job.ts'
 import { ServiceError } from '#shared/errors/service-error.ts'
 import type { Guard } from '#shared/http/guard.ts'
-import { requireCorrelationId } from '#shared/http/request-headers.ts'
-import { type JobRoutesDeps, jobRoutes } from './job-routes.ts'
+import { addClientRoute } from '#shared/http/route.ts'
+import type { JobWatch } from './job-watch.ts'
+import { type ListParameters, readListParameters, readWait } from './query-parameters.ts'
+import type { JobReading } from './read-job.ts'
 
-type Deps = Omit<JobRoutesDeps, 'guard'> & {
+type Deps = {
   readonly guard: Guard
+  readonly readJob: (clientId: string, jobId: string) => Promise<JobReading | null>
+  readonly listJobs: (clientId: string, parameters: ListParameters) => Promise<JobListResponse>
+  readonly watch: JobWatch
   readonly readIdempotencyKey: (clientId: string, key: string) => Promise<IdempotencyRecord | null>
 }
 
-/** The endpoints that only read. */
-export const queryRoutes = ({ guard, readIdempotencyKey, ...jobs }: Deps) =>
-  async function routes(app: FastifyInstance): Promise<void> {
-    await app.register(jobRoutes({ guard, ...jobs }))
+type JobRequest = { readonly clientId: string; readonly jobId: string; readonly ifNoneMatch: string | undefined }
+type JobVersion = { readonly body: string; readonly etag: string; readonly reading: JobReading }
 
-    app.get<{ Params: { key: string } }>(contracts.readIdempotencyKey.url, async (request, reply) => {
-      const client = await guard(request, reply, 'idempotency:read')
-      requireCorrelationId(request.headers)
+/** The endpoints that read. */
+export const queryRoutes = ({ guard, readJob, listJobs, watch, readIdempotencyKey }: Deps) =>
+  async function routes(app: FastifyInstance): Promise<void> {
+    // End the long polls first: the server waits for its open requests, and a poll may take 30 s.
+    app.onDrain(() => watch.stop())
+
+    addClientRoute(app, contracts.listJobs, { guard }, ({ request, client }) =>
+      listJobs(client.clientId, readListParameters(request.query)),
+    )
+
+    addClientRoute(app, contracts.readJob, { guard }, async ({ request, reply, client }) => {
+      const waitSeconds = readWait(request.query)
+      const wanted: JobRequest = {
+        clientId: client.clientId,
+        jobId: request.params.job_id.toLowerCase(),
+        ifNoneMatch: request.headers['if-none-match'],
+      }
+      const current = await read(wanted)
+      const version = waitSeconds === 0 ? current : await waitForChange(wanted, current, pollSignal(reply, waitSeconds))
+      return sendJob(reply, wanted, version)
+    })
+
+    addClientRoute(app, contracts.readIdempotencyKey, { guard }, async ({ request, client }) => {
       const record = await readIdempotencyKey(client.clientId, request.params.key)
       if (record === null) throw new ServiceError('idempotency_key_not_found')
       return record
     })
+
+    async function read({ clientId, jobId }: JobRequest): Promise<JobVersion> {
+      const reading = await readJob(clientId, jobId)
+      if (reading === null) throw new ServiceError('job_not_found')
+      const body = JSON.stringify(reading.job)
+      return { body, etag: `"${hash('sha256', body, 'base64url').slice(0, 22)}"`, reading }
+    }
+
+    /** A changed document can give the same body, so read the job again after each change and compare the ETags. */
+    async function waitForChange(wanted: JobRequest, first: JobVersion, signal: AbortSignal): Promise<JobVersion> {
+      if (wanted.ifNoneMatch !== undefined && !matchesEtag(wanted.ifNoneMatch, first.etag)) return first
+      let current = first
+      while (current.etag === first.etag && current.reading.job.completed_at === null && !signal.aborted) {
+        const isChanged = await watch.changed({ ...wanted, applied: current.reading.applied }, signal)
+        current = await read(wanted)
+        if (!isChanged) break
+      }
+      return current
+    }
   }
+
+/** Aborts after `seconds`, or when the client closes its connection. */
+function pollSignal(reply: FastifyReply, seconds: number): AbortSignal {
+  const disconnected = new AbortController()
+  reply.raw.once('close', () => disconnected.abort())
+  return AbortSignal.any([disconnected.signal, AbortSignal.timeout(seconds * 1_000)])
+}
+
+function sendJob(reply: FastifyReply, { ifNoneMatch }: JobRequest, { body, etag }: JobVersion): FastifyReply {
+  reply.header('etag', etag)
+  if (ifNoneMatch !== undefined && matchesEtag(ifNoneMatch, etag)) return reply.code(304).send()
+  return reply.type('application/json; charset=utf-8').send(body)
+}
+
+/** Weak comparison (RFC 9110 §13.1.2): ignores `W/`, and `*` matches every job that exists. */
+const matchesEtag = (ifNoneMatch: string, etag: string): boolean =>
+  ifNoneMatch.trim() === '*' || ifNoneMatch.split(',').some((one) => one.trim().replace(/^W\//, '') === etag)

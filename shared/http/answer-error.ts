@@ -7,7 +7,7 @@ import { problemFor } from '#shared/errors/problem.ts'
 import { ServiceError } from '#shared/errors/service-error.ts'
 import type { Log } from '#shared/runtime/log.ts'
 
-/** Answers a request with what `problemFor` makes of the error, and leaves the error in the request's log line. */
+/** Sends the error as a `Problem` and adds it to the log line of the request. */
 export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const language = negotiateLanguage(request.headers['accept-language'], request.locale ?? 'en')
   const cause =
@@ -18,20 +18,20 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
   return reply.code(status).headers(headers).send(JSON.stringify(body))
 }
 
-/** A request whose headers are here, and its reply. */
+/** A request whose headers have been read, and its reply. */
 export type Exchange = { readonly request: FastifyRequest; readonly reply: FastifyReply }
 
 /**
- * Answers what Node's parser refused, or what came too slowly, on the bare connection and closes it. When the headers
- * of the request were read already, the answer has all that its reply has by then: its correlation id, its language,
- * what is left of its client's rate. Stays silent when a response is on its way already or nobody listens.
+ * Answers a request that Node's parser rejected or that arrived too slowly, directly on its socket, and closes the
+ * socket. If the headers were read before (`begun`), the answer has the correlation id, the language and the headers
+ * that the reply has so far. Sends nothing when a response has started or the client has disconnected.
  */
 export function answerClientError(error: ConnectionError, socket: Socket, log: Log, begun?: Exchange): void {
   if (error.code === 'ECONNRESET' || !socket.writable || responseBegun(socket)) {
     socket.destroy()
     return
   }
-  const cause = lineTooLong(error) ? new ServiceError('uri_too_long', { cause: error }) : error
+  const cause = urlTooLong(error) ? new ServiceError('uri_too_long', { cause: error }) : error
   const request = begun?.request
   const correlationId = request?.id ?? randomUUID()
   const language = negotiateLanguage(request?.headers['accept-language'], request?.locale ?? 'en')
@@ -50,21 +50,21 @@ export function answerClientError(error: ConnectionError, socket: Socket, log: L
   const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}`)
   socket.write([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', text].join('\r\n'))
   socket.destroySoon()
-  const known = request && { method: request.method, route: request.routeOptions.url ?? null, ...request.facts }
+  const requestFields = request && { method: request.method, route: request.routeOptions.url ?? null, ...request.facts }
   log.info(
-    { correlation_id: correlationId, ...known, status, error: body.error, code: error.code },
+    { correlation_id: correlationId, ...requestFields, status, error: body.error, code: error.code },
     'request cut short',
   )
 }
 
-/** As Node's own handler does it; there is no public way to ask. */
+/** Reads a private field, as Node's default handler does: there is no public API. */
 function responseBegun(socket: Socket): boolean {
   const response: unknown = Reflect.get(socket, '_httpMessage')
   return typeof response === 'object' && response !== null && Reflect.get(response, 'headersSent') === true
 }
 
-/** The parser counts the request line among the headers; when that line alone is too long, the URL is to blame. */
-function lineTooLong(error: ConnectionError): boolean {
+/** Node's parser counts the request line as a header, so a URL that is too long is reported as headers too large. */
+function urlTooLong(error: ConnectionError): boolean {
   if (error.code !== 'HPE_HEADER_OVERFLOW') return false
   const packet: unknown = error.rawPacket
   return packet instanceof Uint8Array && /^[A-Z]+ \S{8192}/.test(Buffer.from(packet).toString('latin1'))

@@ -1,26 +1,27 @@
+import { BlockList, isIP, SocketAddress } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Permission } from '#schemas/http/contracts.ts'
 import { ServiceError } from '#shared/errors/service-error.ts'
-import type { ApiClient, ApiClients, Permission } from '#shared/ports/api-clients.ts'
+import type { ApiClient, ApiClients } from '#shared/ports/api-clients.ts'
 import type { Quota, RateLimiter } from '#shared/ports/rate-limiter.ts'
-import { createAllowlist } from './allowlist.ts'
 
-/** Who may do what: the API client of a request that has the permission, or the error that says why not. */
+/** Returns the API client of a request if it may do what the permission names; throws the refusal otherwise. */
 export type Guard = (request: FastifyRequest, reply: FastifyReply, permission: Permission) => Promise<ApiClient>
 
-export type GuardDeps = {
+type GuardDeps = {
   readonly apiClients: ApiClients
   readonly rateLimiter: RateLimiter
-  /** Requests per second of clients without a rate of their own; 0 is unlimited. */
+  /** Requests per second for clients without a rate of their own; 0 is unlimited. */
   readonly defaultRate: number
 }
 
 const bearer = /^Bearer +([\x21-\x7e]+) *$/i
 
 /**
- * Throws, in this order, `unauthorized` for a missing, malformed, unknown, revoked or expired key (one text for all),
- * `ip_not_allowed`, `permission_denied` and `rate_limit_exceeded`; and `DependencyLost` when the client store cannot be
- * reached: that never means allowed. Every request of a known client counts, refused ones too, and its reply tells
- * what is left (draft-ietf-httpapi-ratelimit-headers-10); an unlimited client has nothing to be told.
+ * The guard throws, in this order: `unauthorized` for a missing, malformed, unknown, revoked or expired key (one text
+ * for all), `ip_not_allowed`, `permission_denied`, `rate_limit_exceeded`. It throws `DependencyLost` when the client
+ * store cannot be reached. Every request of a known client counts against its rate, also a refused one. The reply
+ * carries the remaining quota (draft-ietf-httpapi-ratelimit-headers-10), except for an unlimited client.
  */
 export function createGuard({ apiClients, rateLimiter, defaultRate }: GuardDeps): Guard {
   const isAllowed = createAllowlist()
@@ -53,5 +54,52 @@ const rateLimitHeaders = (rate: number, quota: Quota) => ({
   ratelimit: `"client";r=${quota.remaining};t=${secondsUntilReset(quota)}`,
 })
 
-/** Whole seconds; never 0, which would ask for a repetition at once. */
+/** Whole seconds, at least 1: with 0 the client would retry at once. */
 const secondsUntilReset = ({ resetMs }: Quota) => Math.max(1, Math.ceil(resetMs / 1_000))
+
+type Lists = { readonly 4: BlockList; readonly 6: BlockList }
+
+/**
+ * Checks an address against an allowlist of addresses and CIDR blocks. An empty list allows every address. IPv4-mapped
+ * IPv6 (RFC 4291 §2.5.5.2) counts as IPv4, in addresses and blocks. A text that is not an address is never allowed.
+ */
+export function createAllowlist(): (address: string | undefined, blocks: readonly string[]) => boolean {
+  const compiled = new WeakMap<readonly string[], Lists>()
+
+  return function isAllowed(address, blocks) {
+    if (blocks.length === 0) return true
+    const plain = withoutMapping(address?.replace(/%.*$/, '') ?? '')
+    const family = isIP(plain)
+    if (family !== 4 && family !== 6) return false
+    const lists = compiled.get(blocks) ?? listsOf(blocks)
+    compiled.set(blocks, lists)
+    return lists[family].check(plain, familyName(family))
+  }
+}
+
+/** One list per family, because in a shared list Node matches every IPv4 address against the IPv6 block ::/0. */
+function listsOf(blocks: readonly string[]): Lists {
+  const lists: Lists = { 4: new BlockList(), 6: new BlockList() }
+  for (const block of blocks) {
+    const [given = '', length] = block.split('/')
+    const plain = withoutMapping(given)
+    const family = isIP(plain) === 4 ? 4 : 6
+    const width = family === 4 ? 32 : 128
+    const bits = length === undefined ? width : Number(length) - (plain === given ? 0 : mappedPrefixBits)
+    // A block wider than ::ffff:0:0/96 is an IPv6 block, and mapped addresses count as IPv4.
+    if (bits < 0) lists[6].addSubnet(given, Number(length), 'ipv6')
+    else lists[family].addSubnet(plain, bits, familyName(family))
+  }
+  return lists
+}
+
+const mappedPrefixBits = 96
+
+const familyName = (family: 4 | 6) => (family === 4 ? 'ipv4' : 'ipv6')
+
+function withoutMapping(address: string): string {
+  if (isIP(address) !== 6) return address
+  const canonical = new SocketAddress({ address, family: 'ipv6' }).address
+  const inner = canonical.replace(/^::ffff:/i, '')
+  return isIP(inner) === 4 ? inner : address
+}

@@ -4,55 +4,53 @@ import helmet from '@fastify/helmet'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Language } from '#schemas/errors.ts'
 import { contracts } from '#schemas/http/contracts.ts'
+import { isUuid } from '#schemas/primitives.ts'
 import { ServiceError } from '#shared/errors/service-error.ts'
 import type { Part } from '#shared/runtime/lifecycle.ts'
 import type { Log } from '#shared/runtime/log.ts'
-import { allowedMethods } from './allowed-methods.ts'
 import { answerClientError, answerError, type Exchange } from './answer-error.ts'
-import { addDraining } from './draining.ts'
-import { addOverloadGuard, type OverloadLimits } from './overload.ts'
-import { isUuid } from './request-headers.ts'
-import { isWellFormed, originForm } from './request-target.ts'
+import { addDraining, addOverloadGuard, type OverloadLimits } from './load-shedding.ts'
+import { allowedMethods, isWellFormed, originForm } from './request-target.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** X-Correlation-ID when it is a UUID, else a generated one. */
+    /** The request's X-Correlation-ID when it is a UUID, otherwise a generated UUID. */
     readonly correlationId: string
-    /** The language of the API client, once it is known; errors are told in it unless Accept-Language says otherwise. */
+    /** The language of the API client once it is known: the language of errors when Accept-Language names none of ours. */
     locale: Language | null
-    /** What the one log line of this request says beside method, route, status and duration. */
+    /** Fields to add to the log line of this request, beside method, route, status and duration. */
     facts: Record<string, unknown>
   }
 }
 
 export type HttpAppOptions = {
   readonly log: Log
-  /** Bytes; routes may set their own. */
+  /** Bytes. A route may set its own limit. */
   readonly bodyLimit?: number
-  /** Addresses or CIDR blocks whose X-Forwarded-For is believed; none by default. */
+  /** Addresses or CIDR blocks of proxies whose X-Forwarded-For is trusted; none by default. */
   readonly trustedProxies?: readonly string[]
-  /** How long a client may take to send its headers, and the whole request, in milliseconds. */
+  /** Milliseconds in which a client must send its headers, and its whole request. */
   readonly headersTimeoutMs?: number
   readonly requestTimeoutMs?: number
-  /** When a request is answered 503 instead of being served; sensible for any machine by default. */
+  /** Overrides of the load above which requests get a 503. */
   readonly overload?: Partial<OverloadLimits>
 }
 
 const mebibyte = 1024 * 1024
-const longestUrl = 8 * 1024 // RFC 9110 §4.1 asks for at least 8,000 octets
+const maxUrlLength = 8 * 1024 // RFC 9110 §4.1 recommends at least 8,000 octets
 
-/** Served as long as the process can answer at all. */
+/** Exempt from overload and draining. */
 const healthUrls: ReadonlySet<string> = new Set([contracts.readLiveness.url, contracts.readReadiness.url])
 const isHealth = ({ routeOptions }: FastifyRequest): boolean => healthUrls.has(routeOptions?.url ?? '')
 
 /**
- * The ground every HTTP process stands on: any error on any path in the one shape, 405 with `Allow`, correlation ids,
- * Helmet's defaults, nothing under /v1 cached, bounded sizes and times, 503 when overloaded or draining, and one log
- * line per request.
+ * Creates the Fastify app that every HTTP process serves its routes from. Every error on every path has the body of
+ * `Problem`; a known path with another method is a 405 with `Allow`. The app adds correlation ids, Helmet's default
+ * headers and `no-store` under /v1, limits sizes and times, and writes one log line per request.
  */
 export async function createHttpApp(options: HttpAppOptions): Promise<FastifyInstance> {
   const { log, headersTimeoutMs = 10_000, requestTimeoutMs = 60_000, trustedProxies = [] } = options
-  const underWay = new WeakMap<Socket, Exchange>()
+  const openExchanges = new WeakMap<Socket, Exchange>()
   const app = fastify({
     logger: false,
     bodyLimit: options.bodyLimit ?? mebibyte,
@@ -67,20 +65,21 @@ export async function createHttpApp(options: HttpAppOptions): Promise<FastifyIns
     http: {
       headersTimeout: headersTimeoutMs,
       connectionsCheckingInterval: Math.min(1_000, headersTimeoutMs),
-      requireHostHeader: false, // Node's own answer has another shape; `isWellFormed` asks for it
+      requireHostHeader: false, // Node would answer in another shape; `isWellFormed` checks the header
     },
-    return503OnClosing: false, // requests that made it here are still served; its own 503 has another shape
-    routerOptions: { maxParamLength: longestUrl }, // a key of impossible length is an unknown key, not an unknown route
+    return503OnClosing: false, // Fastify's own 503 has another shape; draining refuses requests
+    routerOptions: { maxParamLength: maxUrlLength }, // an idempotency key that is too long is an unknown key, not an unknown route
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
     frameworkErrors: (error, request, reply) => {
       prepare(request, reply)
       answerError(error, request, reply)
-      logExchange(log, request, reply) // no hook runs for these
+      logRequest(log, request, reply) // Fastify runs no hooks for these errors
     },
-    clientErrorHandler: (error, socket) => answerClientError(error, socket, log, underWay.get(socket)),
+    clientErrorHandler: (error, socket) => answerClientError(error, socket, log, openExchanges.get(socket)),
   })
-  app.server.maxHeadersCount = 0 // their size is bounded; beyond a count Node would drop the rest without a word
-  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response)) // never a bare 417
+  app.server.maxHeadersCount = 0 // no limit: Node silently drops headers above a count, and their size is limited
+  // Serve requests with an unknown Expect header: Node would answer a 417 without a body.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   app.decorateRequest('correlationId', {
     getter() {
       return this.id
@@ -95,17 +94,17 @@ export async function createHttpApp(options: HttpAppOptions): Promise<FastifyIns
   })
   await app.register(helmet)
   app.addHook('onRequest', async (request, reply) => {
-    underWay.set(request.socket, { request, reply })
+    openExchanges.set(request.socket, { request, reply })
     prepare(request, reply)
-    // Here and not in the handler, because Fastify would first complain about the body's type.
-    if (request.is404 || request.url.length > longestUrl) throw refusalOf(request, methodsOf)
+    // Not in the 404 handler: before it runs, Fastify refuses an unknown content type with a 415.
+    if (request.is404 || request.url.length > maxUrlLength) throw refusalOf(request, methodsOf)
     if (!isWellFormed(request.raw)) throw new ServiceError('bad_request')
   })
   addDraining(app, { exempt: isHealth })
   await addOverloadGuard(app, { exempt: isHealth, limits: options.overload })
   app.addHook('onResponse', async (request, reply) => {
-    underWay.delete(request.socket)
-    logExchange(log, request, reply)
+    openExchanges.delete(request.socket)
+    logRequest(log, request, reply)
   })
   return app
 }
@@ -117,13 +116,13 @@ function prepare(request: FastifyRequest, reply: FastifyReply): void {
 }
 
 function refusalOf(request: FastifyRequest, methodsOf: (url: string) => readonly string[]): ServiceError {
-  if (request.url.length > longestUrl) return new ServiceError('uri_too_long')
+  if (request.url.length > maxUrlLength) return new ServiceError('uri_too_long')
   const allow = methodsOf(request.url)
   return allow.length > 0 ? new ServiceError('method_not_allowed', { allow }) : new ServiceError('route_not_found')
 }
 
-/** The route's pattern is logged, never the path: a path may hold a key. */
-function logExchange(log: Log, request: FastifyRequest, reply: FastifyReply): void {
+/** Logs the pattern of the route and never the path, because a path can contain an idempotency key. */
+function logRequest(log: Log, request: FastifyRequest, reply: FastifyReply): void {
   const line = {
     correlation_id: request.id,
     method: request.method,
@@ -138,27 +137,27 @@ function logExchange(log: Log, request: FastifyRequest, reply: FastifyReply): vo
   else log.info(line, 'request')
 }
 
-export type HttpServerOptions = {
+type HttpServerOptions = {
   readonly app: FastifyInstance
   readonly host: string
   readonly port: number
-  /** How long requests under way may take to end before their connections are cut, in milliseconds. */
+  /** Milliseconds that open requests get to end before their connections are closed. */
   readonly drainMs?: number
 }
 
-/** The listener as a part of a process. Stopping refuses new requests, lets those under way end and closes. */
+/** The HTTP listener. Stopping refuses new requests, waits for the open ones and closes. */
 export const httpServer = ({ app, host, port, drainMs = 15_000 }: HttpServerOptions): Part => ({
   name: 'HTTP server',
   start: async () => {
     await app.listen({ host, port })
   },
   stop: async () => {
-    const cut = setTimeout(() => app.server.closeAllConnections(), drainMs)
+    const deadline = setTimeout(() => app.server.closeAllConnections(), drainMs)
     try {
       await app.drain()
       await app.close()
     } finally {
-      clearTimeout(cut)
+      clearTimeout(deadline)
     }
   },
 })

@@ -1,7 +1,5 @@
 import type { Language } from '#schemas/errors.ts'
-
-export const permissions = ['contacts:import', 'jobs:read', 'idempotency:read'] as const
-export type Permission = (typeof permissions)[number]
+import type { Permission } from '#schemas/http/contracts.ts'
 
 /** An API client as every request sees it. */
 export type ApiClient = {

@@ -1,6 +1,6 @@
 import type { Language } from '#schemas/errors.ts'
+import type { Permission } from '#schemas/http/contracts.ts'
 import type { ApiClientSettings, RegisteredClient } from '#shared/ports/api-client-registry.ts'
-import type { Permission } from '#shared/ports/api-clients.ts'
 import type { Instant } from '#shared/ports/clock.ts'
 
 export const apiClientsCollection = 'api_clients'

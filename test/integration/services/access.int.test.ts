@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { permissions } from '#shared/ports/api-clients.ts'
+import { permissions } from '#schemas/http/contracts.ts'
 import { type OwnClient, type OwnClients, openOwnClients, signed } from '#test/support/backing/own-clients.ts'
 import { eventually } from '#test/support/eventually.ts'
 import { type OwnSystem, startOwnSystem } from '#test/support/system/own-system.ts'

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
+import { permissions } from '#schemas/http/contracts.ts'
 import { createMongoApiClientRegistry } from '#shared/adapters/mongo/api-client-registry.ts'
 import { createMongo } from '#shared/adapters/mongo/connect.ts'
 import { createSecretBox } from '#shared/adapters/mongo/secret-box.ts'
 import type { ApiClientRegistry, ApiClientSettings } from '#shared/ports/api-client-registry.ts'
-import { permissions } from '#shared/ports/api-clients.ts'
 
 export type OwnClient = { readonly clientId: string; readonly apiKey: string; readonly signingSecret: string }
 

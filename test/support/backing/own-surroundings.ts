@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { permissions } from '#schemas/http/contracts.ts'
 import { createMongoApiClientRegistry } from '#shared/adapters/mongo/api-client-registry.ts'
 import { createMongo, type Mongo } from '#shared/adapters/mongo/connect.ts'
 import { applyIndexes } from '#shared/adapters/mongo/indexes.ts'
 import { createSecretBox } from '#shared/adapters/mongo/secret-box.ts'
-import { permissions } from '#shared/ports/api-clients.ts'
 import { createOwnTopics, type OwnTopics } from './own-topics.ts'
 
 /** Topics, a database and an API client for services that a test starts itself. */

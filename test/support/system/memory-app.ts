@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
+import { permissions as allPermissions, type Permission } from '#schemas/http/contracts.ts'
 import { createAcceptImport } from '#services/ingest/accept-import.ts'
 import { importRoutes } from '#services/ingest/import-routes.ts'
 import { planDryRun, planRequest } from '#services/ingest/planning/plan-request.ts'
 import { createVerifySignature } from '#services/ingest/verify-signature.ts'
 import { docsRoutes } from '#services/query/docs-routes.ts'
-import { createJobCursors } from '#services/query/job-cursor.ts'
 import { createJobWatch } from '#services/query/job-watch.ts'
-import { createListJobs } from '#services/query/list-jobs.ts'
+import { createJobCursors, createListJobs } from '#services/query/list-jobs.ts'
 import { queryRoutes } from '#services/query/query-routes.ts'
 import { createReadIdempotencyKey } from '#services/query/read-idempotency-key.ts'
 import { createReadJob } from '#services/query/read-job.ts'
@@ -16,7 +16,6 @@ import { systemClock } from '#shared/adapters/system-clock.ts'
 import { createGuard } from '#shared/http/guard.ts'
 import { healthRoutes } from '#shared/http/health-routes.ts'
 import { createHttpApp, type HttpAppOptions } from '#shared/http/http-app.ts'
-import { permissions } from '#shared/ports/api-clients.ts'
 import { silentLog } from '#test/support/silent-log.ts'
 import { createMemoryApiClients } from '#test/twins/api-clients.ts'
 import { createMemoryEventLog, type MemoryEventLog } from '#test/twins/event-log.ts'
@@ -24,20 +23,23 @@ import { createMemoryIdempotencyKeys } from '#test/twins/idempotency-keys.ts'
 
 export type MemoryApp = {
   readonly app: FastifyInstance
-  /** Of a client that may do everything, as often as it likes. */
+  /** The key of a client with all permissions and no rate limit, unless the options say otherwise. */
   readonly apiKey: string
   readonly log: MemoryEventLog
 }
 
 type Options = Partial<HttpAppOptions> & {
-  /** Sees the app before any route is registered. */
+  /** Called with the app before any route is registered. */
   readonly onApp?: (app: FastifyInstance) => void
-  /** Of the client; 0, which is the default, is unlimited. */
+  /** Of the client; 0, the default, is unlimited. */
   readonly ratePerSecond?: number
+  /** Of the client; all by default. */
+  readonly permissions?: readonly Permission[]
 }
 
-/** Every route of the interface in one app, on stores in memory: what `npm start` serves, without its surroundings. */
-export async function createMemoryApp({ onApp, ratePerSecond = 0, ...options }: Options = {}): Promise<MemoryApp> {
+/** All routes that `npm start` serves, in one app with in-memory stores. */
+export async function createMemoryApp(given: Options = {}): Promise<MemoryApp> {
+  const { onApp, ratePerSecond = 0, permissions = allPermissions, ...options } = given
   const app = await createHttpApp({ log: silentLog, ...options })
   onApp?.(app)
   const apiKey = 'cik_test_key'
@@ -60,7 +62,7 @@ export async function createMemoryApp({ onApp, ratePerSecond = 0, ...options }: 
     planner,
     clock: systemClock,
     newJobId: randomUUID,
-    pause: () => Promise.reject(new Error('No request of a test waits for another.')),
+    pause: () => Promise.reject(new Error('A request waited for another with the same key.')),
     leaseMs: 30_000,
     retentionMs: 3_600_000,
     waitMs: 0,

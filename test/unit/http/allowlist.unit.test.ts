@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createAllowlist } from '#shared/http/allowlist.ts'
+import { createAllowlist } from '#shared/http/guard.ts'
 
 const isAllowed = createAllowlist()
 

@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { errorCodes } from '#schemas/errors.ts'
-import { type Contract, contractList, contracts, everywhere, type Payload } from '#schemas/http/contracts.ts'
-import { permissions } from '#shared/ports/api-clients.ts'
+import {
+  type Contract,
+  contractList,
+  contracts,
+  everywhere,
+  type Payload,
+  permissions,
+} from '#schemas/http/contracts.ts'
 import { faultsOf } from '#test/support/http/schema-validator.ts'
 
 const named = contractList.map((contract): [string, Contract] => [`${contract.method} ${contract.url}`, contract])

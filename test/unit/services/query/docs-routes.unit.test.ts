@@ -21,7 +21,7 @@ afterAll(() => memory.app.close())
 const get = (url: string, headers: Record<string, string> = {}) => memory.app.inject({ url, headers })
 const pages = ['/docs', '/docs/errors', '/docs/events']
 /** They tell of the interface and are no part of it. */
-const aboutTheInterface = [...pages, '/docs/scalar.js', '/docs/start.js', '/openapi.json', '/asyncapi.json']
+const aboutTheInterface = ['/', ...pages, '/docs/scalar.js', '/docs/start.js', '/openapi.json', '/asyncapi.json']
 
 describe('the OpenAPI document', () => {
   test('is served as it was generated', async () => {
@@ -56,6 +56,22 @@ describe('the OpenAPI document', () => {
         }
       }
     }
+  })
+})
+
+describe('GET /', () => {
+  test.each(['text/html', 'application/json'])(
+    'redirects a client that accepts %s to the documentation',
+    async (accept) => {
+      const reply = await get('/', { accept })
+      expect([reply.statusCode, reply.headers.location]).toEqual([302, '/docs'])
+    },
+  )
+
+  test('another method is refused like on every known path', async () => {
+    const reply = await memory.app.inject({ method: 'POST', url: '/' })
+    expect([reply.statusCode, reply.headers.allow]).toEqual([405, 'GET, HEAD'])
+    expect(reply.json()).toMatchObject({ error: 'method_not_allowed' })
   })
 })
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createJobCursors } from '#services/query/job-cursor.ts'
+import { createJobCursors } from '#services/query/list-jobs.ts'
 
 const secret = new Uint8Array(32).fill(7)
 const scope = { clientId: 'cl_1', status: 'failed', createdAfter: '2026-01-31T09:30:00.000Z' } as const

@@ -1,0 +1,88 @@
+import { totalmem } from 'node:os'
+import { finished } from 'node:stream'
+import { getHeapStatistics } from 'node:v8'
+import underPressure from '@fastify/under-pressure'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { ServiceError } from '#shared/errors/service-error.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Refuses new requests with 503 from now on. Resolves when all open requests have ended. */
+    drain(): Promise<void>
+    /** Calls the listener once when draining begins, so that requests which wait can be answered at once. */
+    onDrain(listener: () => void): void
+  }
+}
+
+type Exempt = (request: FastifyRequest) => boolean
+
+/**
+ * Adds graceful shutdown. The listener stays open while requests are open, so that new clients get a 503 and not a
+ * refused connection. Exempt requests are neither refused nor waited for. While draining, every response closes its
+ * connection.
+ */
+export function addDraining(app: FastifyInstance, { exempt }: { readonly exempt: Exempt }): void {
+  let draining = false
+  let openRequests = 0
+  const idle = Promise.withResolvers<void>()
+  const listeners: (() => void)[] = []
+  const startDraining = () => {
+    draining = true
+    for (const listener of listeners.splice(0)) listener()
+    if (openRequests === 0) idle.resolve()
+  }
+
+  app.decorate('drain', () => {
+    startDraining()
+    return idle.promise
+  })
+  app.decorate('onDrain', (listener: () => void) => {
+    listeners.push(listener)
+  })
+  app.addHook('preClose', async () => startDraining())
+  app.addHook('onRequest', async (request, reply) => {
+    if (exempt(request)) return
+    if (draining) throw new ServiceError('service_unavailable')
+    openRequests += 1
+    finished(reply.raw, () => {
+      openRequests -= 1
+      if (draining && openRequests === 0) idle.resolve()
+    })
+  })
+  app.addHook('onSend', async (_request, reply) => {
+    if (draining) reply.header('connection', 'close')
+  })
+}
+
+/** The load above which a process refuses requests. */
+export type OverloadLimits = {
+  /** Mean delay of the event loop over the last second, in milliseconds. */
+  readonly eventLoopDelayMs: number
+  readonly heapBytes: number
+  readonly residentBytes: number
+}
+
+/** Far above the load of a healthy busy process. The memory limit of a container counts, if there is one. */
+const defaultLimits = (): OverloadLimits => ({
+  eventLoopDelayMs: 1_000,
+  heapBytes: 0.9 * getHeapStatistics().heap_size_limit,
+  residentBytes: 0.9 * Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY),
+})
+
+/** Seconds. The load is sampled once a second. */
+const retryAfterSeconds = 2
+
+type OverloadOptions = { readonly exempt: Exempt; readonly limits?: Partial<OverloadLimits> | undefined }
+
+/** Refuses requests with 503 and Retry-After while the process is overloaded, before it reads anything of them. */
+export async function addOverloadGuard(app: FastifyInstance, { exempt, limits }: OverloadOptions): Promise<void> {
+  const { eventLoopDelayMs, heapBytes, residentBytes } = { ...defaultLimits(), ...limits }
+  await app.register(underPressure, {
+    maxEventLoopDelay: eventLoopDelayMs,
+    maxHeapUsedBytes: heapBytes,
+    maxRssBytes: residentBytes,
+    pressureHandler: async (request) => {
+      if (!exempt(request)) throw new ServiceError('service_unavailable', { retryAfterSeconds })
+    },
+  })
+}

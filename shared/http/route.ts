@@ -1,0 +1,113 @@
+import type { Static, TObject, TSchema } from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { Contract, Permission } from '#schemas/http/contracts.ts'
+import { isUuid } from '#schemas/primitives.ts'
+import { ServiceError } from '#shared/errors/service-error.ts'
+import type { ApiClient } from '#shared/ports/api-clients.ts'
+import type { Guard } from './guard.ts'
+
+/** An endpoint that requires an API key. */
+export type ClientContract = Contract & { readonly permission: Permission }
+/** An endpoint that requires no API key. */
+export type PublicContract = Contract & { readonly permission: null }
+
+type RouteTypes<C extends Contract> = {
+  Params: C extends { readonly params: infer Params extends TObject } ? Static<Params> : unknown
+  /** A repeated parameter is an array. */
+  Querystring: Readonly<Record<string, unknown>>
+}
+
+/** A request whose API client is known, and its reply. */
+export type ClientExchange<C extends Contract = Contract> = {
+  readonly request: FastifyRequest<RouteTypes<C>>
+  readonly reply: FastifyReply
+  readonly client: ApiClient
+}
+
+type Handler<C extends Contract> = (exchange: ClientExchange<C>) => Promise<unknown>
+
+export type ClientRouteOptions = {
+  readonly guard: Guard
+  /** Bytes; the app's own limit when absent. */
+  readonly bodyLimit?: number
+  /** Checks that belong between those of every endpoint. Each refuses a request by throwing. */
+  readonly checks?: {
+    readonly beforeGuard?: (request: FastifyRequest) => void
+    readonly beforeBody?: (request: FastifyRequest) => void
+    readonly afterBody?: (request: FastifyRequest, client: ApiClient) => void
+  }
+}
+
+/**
+ * Registers an endpoint of API clients from its contract. The first check that fails answers: `beforeGuard`, the API
+ * key and its permission, `beforeBody`, the body limit, `afterBody`, X-Correlation-ID, and the path parameters.
+ */
+export function addClientRoute<const C extends ClientContract>(
+  app: FastifyInstance,
+  contract: C,
+  { guard, bodyLimit, checks = {} }: ClientRouteOptions,
+  handler: Handler<C>,
+): void {
+  const clients = new WeakMap<object, ApiClient>()
+  const clientOf = (request: object): ApiClient => {
+    const client = clients.get(request)
+    if (client === undefined) throw new ServiceError('unauthorized')
+    return client
+  }
+
+  app.route<RouteTypes<C>>({
+    ...registrationOf(contract),
+    ...(bodyLimit === undefined ? {} : { bodyLimit }),
+    async onRequest(request, reply) {
+      checks.beforeGuard?.(request)
+      clients.set(request, await guard(request, reply, contract.permission))
+      checks.beforeBody?.(request)
+    },
+    async preValidation(request) {
+      checks.afterBody?.(request, clientOf(request))
+      const correlationId = request.headers['x-correlation-id']
+      if (correlationId !== undefined && !isUuid(String(correlationId))) throw new ServiceError('header_invalid')
+    },
+    handler: (request, reply) => handler({ request, reply, client: clientOf(request) }),
+  })
+}
+
+/** Registers an endpoint without an API key from its contract. */
+export function addPublicRoute(
+  app: FastifyInstance,
+  contract: PublicContract,
+  handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>,
+): void {
+  app.route({ ...registrationOf(contract), handler })
+}
+
+/**
+ * The Fastify options of a contract. Only the path parameters are validated by their schema: query, headers and body
+ * have readers of their own, which give the error codes of the interface. Responses are written by JSON.stringify:
+ * fast-json-stringify would drop members that a schema lacks. Tests hold the responses to their schemas.
+ */
+const registrationOf = ({ method, url, params, query, headers, body, responses }: Contract) =>
+  ({
+    method,
+    url,
+    schema: {
+      ...(params && { params }),
+      ...(query && { querystring: query }),
+      ...(headers && { headers }),
+      ...(body && { body: body.schema }),
+      response: Object.fromEntries(Object.entries(responses).map(([status, { schema }]) => [status, schema])),
+    },
+    validatorCompiler: ({ httpPart }) => (params && httpPart === 'params' ? validatorOf(params) : () => true),
+    serializerCompiler: () => JSON.stringify,
+  }) satisfies Omit<RouteOptions, 'handler'>
+
+/** Reports the first fault only: a text that is not a UUID breaks both the format and the pattern of its schema. */
+function validatorOf(schema: TSchema) {
+  const compiled = TypeCompiler.Compile(schema)
+  return (value: unknown) => {
+    if (compiled.Check(value)) return true
+    const fault = compiled.Errors(value).First()
+    return { error: [{ keyword: 'format', instancePath: fault?.path ?? '', schemaPath: '', params: {} }] }
+  }
+}
