@@ -1,16 +1,12 @@
 import { readFileSync } from 'node:fs'
-import type { Static } from '@sinclair/typebox'
-import { Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
 import { parseBrokers } from './parse.ts'
 import { kafkaAccessVariables, pick, variables } from './variables.ts'
 
 const KafkaAccess = Type.Object(pick(variables, ...kafkaAccessVariables))
 type KafkaAccess = Readonly<Static<typeof KafkaAccess>>
 
-/**
- * Where the brokers are and how this process proves who it is, as the Kafka adapter takes it. Certificates and key are
- * read from their files here, once.
- */
+/** The brokers' addresses, TLS and SASL settings for the Kafka adapter. Reads the certificate and key files. */
 export function kafkaAccess(config: KafkaAccess) {
   const { KAFKA_TLS_CA: ca, KAFKA_TLS_CERT: cert, KAFKA_TLS_KEY: key, KAFKA_SASL_MECHANISM: mechanism } = config
   const files = Object.entries({ ca, cert, key }).flatMap(([name, path]) =>

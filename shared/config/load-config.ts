@@ -1,11 +1,10 @@
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
 import envSchema from 'env-schema'
-import { type ConfigFault, combinationFaults } from './combinations.ts'
-import { formats } from './formats.ts'
+import { formats } from './parse.ts'
 
-export type { ConfigFault } from './combinations.ts'
+export type ConfigFault = { readonly variable: string; readonly fault: string }
 
-/** The environment does not fit the schema. The message lists every fault, and no confidential value. */
+/** The environment does not match the schema. The message lists every fault and shows no confidential value. */
 export class ConfigInvalid extends Error {
   readonly code = 'config_invalid'
   readonly faults: readonly ConfigFault[]
@@ -23,14 +22,14 @@ export class ConfigInvalid extends Error {
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * The variables of `schema` as a frozen typed object, defaults filled in. An empty variable counts as absent, because
- * Compose and Kubernetes cannot leave one out conditionally. Throws `ConfigInvalid` with every fault at once.
+ * Returns the variables of `schema` as a frozen typed object with defaults. An empty variable counts as not set, because
+ * Compose and Kubernetes cannot omit a variable conditionally. Throws `ConfigInvalid` with all faults.
  */
 export function loadConfig<T extends TObject>(schema: T, env: Environment): Readonly<Static<T>> {
   const data = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''))
   const combined = combinationFaults(schema.properties, data)
   try {
-    // env-schema closes the schema it is given, and Ajv keeps what it compiled by identity: hence the copy.
+    // A copy, because env-schema changes the schema and Ajv caches compiled schemas by identity.
     const config = envSchema<Static<T>>({ schema: structuredClone(schema), data, env: false, ajv: { customOptions } })
     if (combined.length > 0) throw new ConfigInvalid(combined)
     return Object.freeze(config)
@@ -53,20 +52,20 @@ function customOptions(ajv: Ajv): Ajv {
   return ajv
 }
 
-/** The names that Ajv found fault with, or undefined when the error is not Ajv's. */
+/** The variables that Ajv reports as invalid, or undefined when the error is not Ajv's. */
 function faultyVariables(error: unknown): ReadonlySet<string> | undefined {
   if (!(error instanceof Error && 'errors' in error && Array.isArray(error.errors))) return undefined
   return new Set(error.errors.map((one) => String(one.params?.missingProperty ?? one.instancePath.split('/')[1])))
 }
 
 function describe(variable: string, schema: TSchema | undefined, value: string | undefined): string {
-  const must = `${variable} must be ${schema ? expectation(schema) : 'set otherwise'}`
+  const must = `${variable} must be ${schema ? expectation(schema) : 'set to another value'}`
   if (value === undefined) return `${must}; it is not set.`
-  if (schema?.confidential) return `${must}; the value it has is not.`
+  if (schema?.confidential) return `${must}; its value is invalid.`
   return `${must}; it is ${JSON.stringify(value.slice(0, 100))}.`
 }
 
-/** What completes "must be …", from the schema's own keywords where `expects` does not say it better. */
+/** Completes "must be …": `expects` of the schema, or a text from its keywords. */
 export function expectation(schema: TSchema): string {
   if (typeof schema.expects === 'string') return schema.expects
   if (Array.isArray(schema.anyOf)) return `one of ${schema.anyOf.map((option: TSchema) => option.const).join(', ')}`
@@ -77,3 +76,42 @@ export function expectation(schema: TSchema): string {
   }
   return `${kind} from ${schema.minimum} to ${schema.maximum}${unit}`
 }
+
+type Values = Readonly<Record<string, string | undefined>>
+type Combination = {
+  readonly variable: string
+  readonly wrong: (values: Values) => boolean
+  readonly must: string
+}
+
+const anySet = (values: Values, ...names: readonly string[]) => names.some((name) => values[name] !== undefined)
+
+const combinations: readonly Combination[] = [
+  {
+    variable: 'KAFKA_SASL_MECHANISM',
+    wrong: (values) =>
+      values.KAFKA_SASL_MECHANISM === undefined && anySet(values, 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'),
+    must: 'be set when KAFKA_SASL_USERNAME or KAFKA_SASL_PASSWORD is set',
+  },
+  ...['KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'].map((variable) => ({
+    variable,
+    wrong: (values: Values) => values.KAFKA_SASL_MECHANISM !== undefined && values[variable] === undefined,
+    must: 'be set when KAFKA_SASL_MECHANISM is set',
+  })),
+  {
+    variable: 'KAFKA_TLS',
+    wrong: (values) => values.KAFKA_TLS !== 'true' && anySet(values, 'KAFKA_TLS_CA', 'KAFKA_TLS_CERT', 'KAFKA_TLS_KEY'),
+    must: 'be true when KAFKA_TLS_CA, KAFKA_TLS_CERT or KAFKA_TLS_KEY is set',
+  },
+  {
+    variable: 'KAFKA_TLS_KEY',
+    wrong: (values) => (values.KAFKA_TLS_CERT === undefined) !== (values.KAFKA_TLS_KEY === undefined),
+    must: 'be set together with KAFKA_TLS_CERT',
+  },
+]
+
+/** The faults of variables that are valid one by one but not together. Checks the `taken` variables; shows no value. */
+const combinationFaults = (taken: Readonly<Record<string, unknown>>, values: Values): readonly ConfigFault[] =>
+  combinations
+    .filter(({ variable, wrong }) => Object.hasOwn(taken, variable) && wrong(values))
+    .map(({ variable, must }) => ({ variable, fault: `${variable} must ${must}.` }))

@@ -1,6 +1,7 @@
+import { readFileSync } from 'node:fs'
 import { BlockList, isIP } from 'node:net'
 
-/** Readers of the list-like variables. All throw `RangeError` on text that the variable's format refuses. */
+// Parsers of variables. All throw `RangeError` on invalid text.
 
 const list = (text: string): readonly string[] =>
   text
@@ -12,7 +13,7 @@ function refuse(what: string): never {
   throw new RangeError(`Not ${what}.`)
 }
 
-/** `host:port,host:port`; IPv6 addresses in brackets. */
+/** Parses `host:port,host:port`. IPv6 addresses are in brackets. */
 export function parseBrokers(text: string): readonly string[] {
   const brokers = list(text)
   const ok = brokers.every((broker) => {
@@ -24,7 +25,7 @@ export function parseBrokers(text: string): readonly string[] {
 
 const unitsInMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
 
-/** Durations such as `500ms,2s,1.5m,1h`, in milliseconds; `none` is the empty list. */
+/** Parses durations such as `500ms,2s,1.5m,1h` to milliseconds. `none` gives an empty list. */
 export function parseDurations(text: string): readonly number[] {
   if (text.trim() === 'none') return []
   const durations = list(text).map((entry) => {
@@ -34,7 +35,7 @@ export function parseDurations(text: string): readonly number[] {
   return durations.length > 0 && durations.every(Number.isSafeInteger) ? durations : refuse('a list of durations')
 }
 
-/** IP addresses and CIDR blocks, v4 and v6; the empty text is the empty list. */
+/** Parses IPv4 and IPv6 addresses and CIDR blocks. The empty text gives an empty list. */
 export function parseAddressBlocks(text: string): readonly string[] {
   const blocks = list(text)
   return blocks.every(isAddressBlock) ? blocks : refuse('a list of CIDR blocks')
@@ -50,22 +51,22 @@ function isAddressBlock(block: string): boolean {
   return true
 }
 
-/** An http or https address without credentials: they would end up in logs and traces. */
+/** Parses an http or https URL without credentials, because URLs appear in logs and traces. */
 export function parseHttpUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : refuse('a URL')
   const ok = (url.protocol === 'http:' || url.protocol === 'https:') && url.username === '' && url.password === ''
   return ok ? url : refuse('an http address without credentials')
 }
 
-/** 32 bytes in base64, for AES-256. */
+/** Parses 32 bytes in base64, the key length of AES-256. */
 export function parseSecretsKey(text: string): Buffer {
   const key = fromBase64(text)
   return key.length === 32 ? key : refuse('32 bytes in base64')
 }
 
 /**
- * One or, during a rotation, several signing secrets, newest first: 24 to 64 bytes in base64, with or without
- * the prefix `whsec_` (Standard Webhooks, "Signature scheme"). Returned as given.
+ * Splits signing secrets, newest first: each 24 to 64 bytes in base64, with or without the prefix `whsec_`
+ * (Standard Webhooks, "Signature scheme"). A rotation has more than one.
  */
 export function parseWebhookSecrets(text: string): readonly string[] {
   const secrets = list(text)
@@ -76,9 +77,32 @@ export function parseWebhookSecrets(text: string): readonly string[] {
   return ok && secrets.length > 0 ? secrets : refuse('Standard Webhooks secrets')
 }
 
-/** Node skips what is not base64; here it is refused. */
+/** `Buffer.from` ignores characters that are not base64; this function throws. */
 function fromBase64(text: string): Buffer {
   const bytes = Buffer.from(text, 'base64')
   const same = bytes.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '')
   return same ? bytes : refuse('base64')
+}
+
+const accepts = (parse: (text: string) => unknown) => (text: string) => {
+  try {
+    parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The formats that `variables.ts` names. A value is valid when its parser accepts it. */
+export const formats: Readonly<Record<string, (text: string) => boolean>> = {
+  'address-blocks': accepts(parseAddressBlocks),
+  brokers: accepts(parseBrokers),
+  durations: accepts(parseDurations),
+  'http-url': accepts(parseHttpUrl),
+  'mongodb-url': (text) => /^mongodb(\+srv)?:\/\/[^/\s]+/.test(text),
+  'pem-file': accepts((path) => {
+    if (!readFileSync(path, 'utf8').includes('-----BEGIN ')) throw new RangeError('Not PEM.')
+  }),
+  'secrets-key': accepts(parseSecretsKey),
+  'webhook-secrets': accepts(parseWebhookSecrets),
 }

@@ -13,17 +13,17 @@ const accessOf = (given: Readonly<Record<string, string>>) =>
 const path = fileURLToPath(new URL('./certificate.pem', import.meta.url))
 const pem = readFileSync(path, 'utf8')
 
-describe('the way to Kafka', () => {
-  test('is plain and without a name unless something is said', () => {
+describe('Kafka access', () => {
+  test('uses neither TLS nor SASL by default', () => {
     expect(accessOf({})).toEqual({ brokers: ['a:9092', 'b:9092'], security: { tls: null, sasl: null } })
   })
 
-  test('is TLS with the authorities that Node trusts, or with those of a file', () => {
+  test('uses the CA certificates of Node.js or of a file', () => {
     expect(accessOf({ KAFKA_TLS: 'true' }).security).toEqual({ tls: {}, sasl: null })
     expect(accessOf({ KAFKA_TLS: 'true', KAFKA_TLS_CA: path }).security.tls).toEqual({ ca: pem })
   })
 
-  test('proves who comes by a certificate, by name and password, or both', () => {
+  test('uses a client certificate and SASL together', () => {
     const files = { KAFKA_TLS: 'true', KAFKA_TLS_CERT: path, KAFKA_TLS_KEY: path }
     const login = { KAFKA_SASL_MECHANISM: 'SCRAM-SHA-512', KAFKA_SASL_USERNAME: 'u', KAFKA_SASL_PASSWORD: 'p' }
     expect(accessOf({ ...files, ...login }).security).toEqual({

@@ -22,7 +22,7 @@ function faultsOf(env: Environment): ConfigInvalid {
 }
 
 describe('configuration', () => {
-  test('the defaults are those of the interface', () => {
+  test('the defaults match the interface document', () => {
     expect(loadConfig(everything, required)).toMatchObject({
       HTTP_HOST: '127.0.0.1',
       HTTP_PORT: 8080,
@@ -42,7 +42,7 @@ describe('configuration', () => {
     })
   })
 
-  test('a service sees the variables it names, frozen, and nothing else', () => {
+  test('a service gets only the variables of its schema, frozen', () => {
     const config = loadConfig(Type.Object(pick(variables, 'HTTP_PORT', 'CHUNK_SIZE')), {
       ...required,
       HTTP_PORT: '0',
@@ -52,7 +52,7 @@ describe('configuration', () => {
     expect(Object.isFrozen(config)).toBe(true)
   })
 
-  test('an empty variable counts as absent', () => {
+  test('an empty variable counts as not set', () => {
     expect(loadConfig(everything, { ...required, CHUNK_SIZE: '', AI_SYSTEM_TOKEN: '' })).toMatchObject({
       CHUNK_SIZE: 100,
     })
@@ -61,7 +61,7 @@ describe('configuration', () => {
     )
   })
 
-  test('every fault is listed at once, with what is expected and what is there', () => {
+  test('the message lists every fault with the expected and the actual value', () => {
     const invalid = faultsOf({
       ...required,
       KAFKA_BROKERS: 'nowhere',
@@ -85,7 +85,7 @@ describe('configuration', () => {
     )
   })
 
-  test('no confidential value is ever shown', () => {
+  test('no message shows a confidential value', () => {
     const confidential = {
       MONGODB_URL: 'postgres://user:hunter2@db',
       AI_SYSTEM_URL: 'http://user:hunter2@ai',
@@ -95,7 +95,7 @@ describe('configuration', () => {
       KAFKA_SASL_PASSWORD: 'hunter2',
     }
     const { message, faults } = faultsOf({ ...required, ...confidential })
-    // The password is right by itself, and alone is wrong: who logs in by it is not said.
+    // A valid password without a mechanism is a fault of KAFKA_SASL_MECHANISM.
     const faulty = Object.keys(confidential).map((name) => name.replace('KAFKA_SASL_PASSWORD', 'KAFKA_SASL_MECHANISM'))
     expect(faults.map(({ variable }) => variable).sort()).toEqual(faulty.sort())
     expect(message).not.toContain('hunter2')
@@ -113,7 +113,7 @@ describe('configuration', () => {
     ['KAFKA_TLS', 'true', 'yes'],
     ['OTEL_TRACES_SAMPLER_ARG', '0.25', '1.5'],
     ['IDEMPOTENCY_RETENTION_HOURS', '0.001', '0'],
-  ])('%s takes %j and refuses %j', (name, good, bad) => {
+  ])('%s accepts %j and rejects %j', (name, good, bad) => {
     expect(() => loadConfig(everything, { ...required, [name]: good })).not.toThrow()
     expect(faultsOf({ ...required, [name]: bad }).faults.map(({ variable }) => variable)).toEqual([name])
   })
@@ -133,18 +133,18 @@ describe('configuration', () => {
     [{ KAFKA_TLS: 'true', KAFKA_TLS_CA: '/nowhere.pem' }, ['KAFKA_TLS_CA']],
     [{ KAFKA_TLS: 'true', KAFKA_TLS_CA: fileURLToPath(import.meta.url) }, ['KAFKA_TLS_CA']],
     [{ CHUNK_SIZE: '9', KAFKA_SASL_USERNAME: 'u' }, ['CHUNK_SIZE', 'KAFKA_SASL_MECHANISM']],
-  ])('%j is wrong in %j', (given, wrong) => {
+  ])('%j has faults in %j', (given, wrong) => {
     const faults = (): readonly string[] => faultsOf({ ...required, ...given }).faults.map(({ variable }) => variable)
     if (wrong.length > 0) expect(faults()).toEqual(wrong)
     else expect(() => loadConfig(everything, { ...required, ...given })).not.toThrow()
   })
 
-  test('a service is not told of variables that it does not take', () => {
+  test('faults of variables outside the schema are ignored', () => {
     const config = loadConfig(Type.Object(pick(variables, 'HTTP_PORT')), { KAFKA_SASL_USERNAME: 'u' })
     expect(config).toEqual({ HTTP_PORT: 8080 })
   })
 
-  test('every variable says what it is for and what it must be', () => {
+  test('every variable has a description and an expectation', () => {
     for (const [name, schema] of Object.entries(variables)) {
       expect(schema.description, name).toMatch(/\.$/)
       expect(expectation(schema), name).not.toContain('undefined')

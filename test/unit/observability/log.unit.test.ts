@@ -21,13 +21,13 @@ describe('log', () => {
     expect(last()).toHaveProperty('time', expect.stringMatching(/^\d{4}-.*Z$/))
   })
 
-  test('a line below the level is not written', () => {
+  test('a line below the configured level is not written', () => {
     const { log, lines } = captured()
     log.debug({}, 'unseen')
     expect(lines).toEqual([])
   })
 
-  test('contact data, keys and secrets are withheld however deep they are', () => {
+  test('contact data, keys and secrets are replaced at any depth', () => {
     const { log, lines, last } = captured()
     log.warn(
       {
@@ -45,7 +45,7 @@ describe('log', () => {
     expect(last()).toMatchObject({ text: 'called [phone] now', bytes: '[6 bytes]' })
   })
 
-  test('a member named __proto__ is one like any other', () => {
+  test('an own member named __proto__ is redacted like any other member', () => {
     const { log, lines, last } = captured()
     const fields: Record<string, unknown> = JSON.parse(
       '{"a":{"__proto__":{"phone":"leak","seen":1}},"__proto__":{"b":2}}',
@@ -56,13 +56,13 @@ describe('log', () => {
     expect(last()).toMatchObject({ msg: 'm', a: expect.anything() })
   })
 
-  test('a count under a withheld name is shown, a phone as a number is not', () => {
+  test('a number is kept under `contacts` and replaced under `phone`', () => {
     const { log, last } = captured()
     log.info({ contacts: 500, phone: 79991234567 }, 'm')
     expect(last()).toMatchObject({ contacts: 500, phone: '[withheld]' })
   })
 
-  test('an error is described by name, code, message, frames and causes, and by nothing its driver hung on it', () => {
+  test('an error is logged with type, code, message, stack and causes, without members that a driver added', () => {
     const { log, lines, last } = captured()
     const cause = Object.assign(new Error('refused +79991234567'), { code: 'ECONNREFUSED', document: { name: 'leak' } })
     log.error({ err: new Error('failed', { cause }) }, 'm')
@@ -72,7 +72,7 @@ describe('log', () => {
     expect(lines.join()).not.toMatch(/leak|79991234567/)
   })
 
-  test('the text that JSON.parse quotes from a body is withheld', () => {
+  test('the message of a SyntaxError, which quotes the parsed text, is replaced', () => {
     const { log, lines } = captured()
     try {
       JSON.parse('{"phone": leak}')
@@ -83,7 +83,7 @@ describe('log', () => {
     expect(lines.join()).not.toContain('leak')
   })
 
-  test('a field that refers to itself cannot break the line', () => {
+  test('a circular field is logged', () => {
     const { log, lines } = captured()
     const loop: Record<string, unknown> = {}
     loop.self = loop
