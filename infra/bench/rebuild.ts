@@ -101,8 +101,7 @@ async function rebuilt(): Promise<number> {
           },
         }),
     },
-    readModel: { current: async () => ({ revision: 0, stores: [store] }), follows: async () => {} },
-    pause: (ms) => delay(ms),
+    collections: { current: async () => ({ revision: 0, stores: [store] }), confirm: async () => {} },
     log: silentLog,
   })
   await projector.start()

@@ -4,10 +4,10 @@ import { type Permission, permissions } from '#schemas/http/contracts.ts'
 import { parseAddressBlocks } from '#shared/config/parse.ts'
 import { isRegion } from '#shared/domain/phone.ts'
 import type { ApiClientSettings } from '#shared/ports/api-client-registry.ts'
-import { UsageFault } from './usage-fault.ts'
+import { UsageError } from './command.ts'
 
-/** The word that gives a setting back to the service's own default. */
-const byDefault = 'default'
+/** Resets a setting to the default of the service. */
+const serviceDefault = 'default'
 const anyAddress = 'any'
 
 export const clientOptionsUsage =
@@ -24,14 +24,12 @@ const options = {
   'chunk-size': { type: 'string' },
 } as const
 
-/**
- * The settings that these arguments name, and what else stands there. Throws `UsageFault` with every fault at once.
- */
+/** Parses the settings and the positional arguments. Throws one `UsageError` that lists every fault. */
 export function parseClientOptions(args: readonly string[]): {
   readonly settings: Partial<ApiClientSettings>
   readonly positionals: readonly string[]
 } {
-  const { values, positionals } = parsed(() =>
+  const { values, positionals } = asUsageErrors(() =>
     parseArgs({ args: [...args], options, allowPositionals: true, allowNegative: true }),
   )
   const faults: string[] = []
@@ -55,22 +53,22 @@ export function parseClientOptions(args: readonly string[]): {
     locale: read(values.locale, orDefault(readLocale)),
     chunkSize: read(values['chunk-size'], orDefault(readWhole('--chunk-size', 10, 1_000))),
   }
-  if (faults.length > 0) throw new UsageFault(faults.join('\n'))
+  if (faults.length > 0) throw new UsageError(faults.join('\n'))
   return { settings: definedOf(settings), positionals }
 }
 
-/** Runs `parseArgs` or a reader of one option; their faults become `UsageFault`. */
-export function parsed<T>(parse: () => T): T {
+/** Runs `parseArgs` or the parser of one option, and converts its errors to `UsageError`. */
+export function asUsageErrors<T>(parse: () => T): T {
   try {
     return parse()
   } catch (error) {
-    if (error instanceof RangeError) throw new UsageFault(error.message)
-    if (error instanceof TypeError) throw new UsageFault(`${error.message}.`)
+    if (error instanceof RangeError) throw new UsageError(error.message)
+    if (error instanceof TypeError) throw new UsageError(`${error.message}.`)
     throw error
   }
 }
 
-/** A whole number between two bounds, both included. Throws `RangeError`. */
+/** Parses a whole number between two bounds, both included. Throws `RangeError`. */
 export const readWhole = (option: string, least: number, most: number) => (text: string) => {
   const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
   if (value >= least && value <= most) return value
@@ -80,7 +78,7 @@ export const readWhole = (option: string, least: number, most: number) => (text:
 const orDefault =
   <T>(reader: (text: string) => T) =>
   (text: string): T | null =>
-    text === byDefault ? null : reader(text)
+    text === serviceDefault ? null : reader(text)
 
 function readName(text: string): string {
   const name = text.trim()
@@ -113,7 +111,7 @@ function readAllow(text: string): readonly string[] {
 function readRegion(text: string): string {
   const region = text.toUpperCase()
   if (isRegion(region)) return region
-  throw new RangeError(`--region must be a country in two letters (ISO 3166-1), e.g. RU; it is "${text}".`)
+  throw new RangeError(`--region must be a two-letter country code (ISO 3166-1), e.g. RU; it is "${text}".`)
 }
 
 const isLanguage = (text: string): text is Language => languages.some((language) => language === text)
@@ -123,6 +121,6 @@ function readLocale(text: string): Language {
   throw new RangeError(`--locale must be ${languages.join(' or ')}; it is "${text}".`)
 }
 
-/** Without the members that were not given, so that spreading it changes only what was. */
+/** Removes undefined members, so that spreading the result changes only the given settings. */
 const definedOf = (settings: { readonly [K in keyof ApiClientSettings]: ApiClientSettings[K] | undefined }) =>
   Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))

@@ -1,9 +1,8 @@
 import { parseArgs } from 'node:util'
 import { permissions } from '#schemas/http/contracts.ts'
 import type { ApiClientSettings, RegisteredClient, RegistryOutcome } from '#shared/ports/api-client-registry.ts'
-import { clientOptionsUsage, parseClientOptions, parsed, readWhole } from './client-options.ts'
-import type { Command } from './tools.ts'
-import { UsageFault } from './usage-fault.ts'
+import { asUsageErrors, clientOptionsUsage, parseClientOptions, readWhole } from './client-options.ts'
+import { type Command, UsageError } from './command.ts'
 
 const defaults: Omit<ApiClientSettings, 'name'> = {
   permissions,
@@ -15,17 +14,17 @@ const defaults: Omit<ApiClientSettings, 'name'> = {
   chunkSize: null,
 }
 
-const shownOnce = 'What was issued is shown only now: the service keeps no readable copy.'
+const shownOnce = 'Store the printed credentials: they are shown only now, and the service keeps no readable copy.'
 
 export const clientsCommands: readonly Command[] = [
   {
     usage: `clients create --name N ${clientOptionsUsage}`,
-    async run(args, tools) {
+    async run(args, context) {
       const { settings, positionals } = parseClientOptions(args)
       const { name } = settings
-      if (positionals.length > 0) throw new UsageFault('clients create takes options only.')
-      if (name === undefined) throw new UsageFault('clients create needs --name.')
-      const client = await tools.registry().create({ ...defaults, ...settings, name }, tools.clock.now())
+      if (positionals.length > 0) throw new UsageError('clients create takes options only.')
+      if (name === undefined) throw new UsageError('clients create needs --name.')
+      const client = await context.registry().create({ ...defaults, ...settings, name }, context.clock.now())
       return {
         value: {
           client_id: client.clientId,
@@ -38,64 +37,67 @@ export const clientsCommands: readonly Command[] = [
   },
   {
     usage: 'clients list',
-    async run(args, tools) {
-      if (args.length > 0) throw new UsageFault('clients list takes no arguments.')
-      const clients = await tools.registry().list(tools.clock.now())
-      return { value: clients.map(shown) }
+    async run(args, context) {
+      if (args.length > 0) throw new UsageError('clients list takes no arguments.')
+      const clients = await context.registry().list(context.clock.now())
+      return { value: clients.map(clientJson) }
     },
   },
   {
     usage: `clients update CLIENT_ID [--name N] ${clientOptionsUsage}`,
-    async run(args, tools) {
+    async run(args, context) {
       const { settings, positionals } = parseClientOptions(args)
       const clientId = onlyClientId('clients update', positionals)
       if (Object.keys(settings).length === 0) {
-        throw new UsageFault('clients update needs at least one option.')
+        throw new UsageError('clients update needs at least one option.')
       }
-      const { client, issued } = done(clientId, await tools.registry().update(clientId, settings, tools.clock.now()))
+      const { client, issued } = expectDone(
+        clientId,
+        await context.registry().update(clientId, settings, context.clock.now()),
+      )
       const { signingSecret } = issued
       return {
-        value: { ...shown(client), ...(signingSecret !== null && { signing_secret: signingSecret }) },
-        message: `In force within 5 s.${signingSecret === null ? '' : ` ${shownOnce}`}`,
+        value: { ...clientJson(client), ...(signingSecret !== null && { signing_secret: signingSecret }) },
+        message: `The change takes effect within 5 s.${signingSecret === null ? '' : ` ${shownOnce}`}`,
       }
     },
   },
   {
     usage: 'clients revoke CLIENT_ID',
-    async run(args, tools) {
-      const { positionals } = parsed(() => parseArgs({ args: [...args], options: {}, allowPositionals: true }))
+    async run(args, context) {
+      const { positionals } = asUsageErrors(() => parseArgs({ args: [...args], options: {}, allowPositionals: true }))
       const clientId = onlyClientId('clients revoke', positionals)
-      const { client } = done(clientId, await tools.registry().revoke(clientId, tools.clock.now()))
-      return { value: shown(client), message: 'Its requests are refused within 5 s, for good.' }
+      const { client } = expectDone(clientId, await context.registry().revoke(clientId, context.clock.now()))
+      return { value: clientJson(client), message: 'Its requests are rejected within 5 s. A revocation is final.' }
     },
   },
   {
     usage: 'clients rotate-key CLIENT_ID [--grace SECONDS]',
-    async run(args, tools) {
-      const { clientId, graceMs, now } = rotation('clients rotate-key', args, tools.clock.now())
-      const { issued } = done(clientId, await tools.registry().rotateKey(clientId, graceMs, now))
+    async run(args, context) {
+      const { clientId, graceMs, now } = parseRotation('clients rotate-key', args, context.clock.now())
+      const { issued } = expectDone(clientId, await context.registry().rotateKey(clientId, graceMs, now))
       return {
         value: {
           client_id: clientId,
           api_key: issued.apiKey,
           former_key_ends_at: new Date(now + graceMs).toISOString(),
         },
-        message: `${endsIn('key', graceMs)} ${shownOnce}`,
+        message: `${validityOf('key', graceMs)} ${shownOnce}`,
       }
     },
   },
   {
     usage: 'clients rotate-secret CLIENT_ID [--grace SECONDS]',
-    async run(args, tools) {
-      const { clientId, graceMs, now } = rotation('clients rotate-secret', args, tools.clock.now())
-      const { issued } = done(clientId, await tools.registry().rotateSecret(clientId, graceMs, now))
+    async run(args, context) {
+      const { clientId, graceMs, now } = parseRotation('clients rotate-secret', args, context.clock.now())
+      const { issued } = expectDone(clientId, await context.registry().rotateSecret(clientId, graceMs, now))
       return {
         value: {
           client_id: clientId,
           signing_secret: issued.signingSecret,
           former_secret_ends_at: new Date(now + graceMs).toISOString(),
         },
-        message: `${endsIn('secret', graceMs)} ${shownOnce}`,
+        message: `${validityOf('secret', graceMs)} ${shownOnce}`,
       }
     },
   },
@@ -104,42 +106,44 @@ export const clientsCommands: readonly Command[] = [
 function onlyClientId(command: string, positionals: readonly string[]): string {
   const [clientId] = positionals
   if (clientId !== undefined && positionals.length === 1) return clientId
-  throw new UsageFault(`${command} needs one CLIENT_ID; \`clients list\` shows them.`)
+  throw new UsageError(`${command} needs one CLIENT_ID. \`clients list\` shows the ids.`)
 }
 
-const mostGraceSeconds = 30 * 24 * 3_600
+const maxGraceSeconds = 30 * 24 * 3_600
 
-function rotation(command: string, args: readonly string[], now: number) {
+function parseRotation(command: string, args: readonly string[], now: number) {
   const options = { grace: { type: 'string', default: '0' } } as const
-  const { values, positionals } = parsed(() => parseArgs({ args: [...args], options, allowPositionals: true }))
+  const { values, positionals } = asUsageErrors(() => parseArgs({ args: [...args], options, allowPositionals: true }))
   const clientId = onlyClientId(command, positionals)
-  const graceSeconds = parsed(() => readWhole('--grace', 0, mostGraceSeconds)(values.grace))
+  const graceSeconds = asUsageErrors(() => readWhole('--grace', 0, maxGraceSeconds)(values.grace))
   return { clientId, graceMs: graceSeconds * 1_000, now }
 }
 
-const endsIn = (what: string, graceMs: number) =>
-  graceMs === 0 ? `The former ${what} ends within 5 s.` : `The former ${what} works for ${graceMs / 1_000} s more.`
+const validityOf = (what: string, graceMs: number) =>
+  graceMs === 0 ? `The former ${what} ends within 5 s.` : `The former ${what} stays valid for ${graceMs / 1_000} s.`
 
-/** Throws a sentence for every outcome but `done`. */
-function done(clientId: string, outcome: RegistryOutcome) {
+/** Returns the outcome `done`. Throws an error with a message for every other outcome. */
+function expectDone(clientId: string, outcome: RegistryOutcome) {
   switch (outcome.is) {
     case 'done':
       return outcome
     case 'unknown':
-      throw new Error(`There is no client ${clientId}; \`clients list\` shows all. Nothing was changed.`)
+      throw new Error(`There is no client ${clientId}. \`clients list\` shows all clients. Nothing was changed.`)
     case 'revoked':
-      throw new Error(`The client ${clientId} is revoked, for good. Nothing was changed; create a new client instead.`)
+      throw new Error(
+        `The client ${clientId} is revoked, which is final. Nothing was changed. Create a new client instead.`,
+      )
     case 'not_signing':
       throw new Error(
-        `The client ${clientId} does not sign its imports. Nothing was changed; \`clients update ${clientId} --signing\` turns it on.`,
+        `The client ${clientId} does not sign its imports. Nothing was changed. \`clients update ${clientId} --signing\` turns signing on.`,
       )
     default:
       return outcome satisfies never
   }
 }
 
-/** As a person or a program reads it; no key, no secret. */
-const shown = (client: RegisteredClient) => ({
+/** The JSON of a client, without keys and secrets. */
+const clientJson = (client: RegisteredClient) => ({
   client_id: client.clientId,
   name: client.name,
   permissions: client.permissions,

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
 import { topics } from '#schemas/events/catalogue.ts'
 import { applyTopics, checkTopics } from '#shared/adapters/kafka/admin/topics.ts'
 import { createTrimmer } from '#shared/adapters/kafka/admin/trimmer.ts'
@@ -21,25 +20,26 @@ import { parseSecretsKey } from '#shared/config/parse.ts'
 import type { TopicPartition } from '#shared/ports/subscription.ts'
 import { createProjector } from '#shared/read-model/projector.ts'
 import type { Log } from '#shared/runtime/log.ts'
+import { pauseFor } from '#shared/runtime/retry.ts'
+import type { CommandContext } from './command.ts'
 import { loadKafkaConfig, loadMongoConfig } from './config.ts'
 import { createDeadLetterOffice } from './dead-letters.ts'
 import { createProjectionBuild } from './projection-build.ts'
-import type { ProjectionTools } from './projection-changes.ts'
-import type { AdminTools } from './tools.ts'
+import type { ProjectionDeps } from './projection-switch.ts'
 
-type Tell = (line: string) => void
+type Print = (line: string) => void
 
-/** The tools on real Kafka and MongoDB. Nothing is read or connected before a tool is used. */
-export function composeAdmin(environment: Environment, tell: Tell = () => {}): AdminTools {
+/** The context on real Kafka and MongoDB. Reads configuration and connects only when a command uses a method. */
+export function composeAdmin(environment: Environment, print: Print = () => {}): CommandContext {
   const opened: Mongo[] = []
   const started: { stop(): Promise<void> }[] = []
 
-  function openMongo(silenceMs?: number) {
+  function openMongo(socketTimeoutMs?: number) {
     const config = loadMongoConfig(environment)
     const mongo = createMongo({
       url: config.MONGODB_URL,
       database: config.MONGODB_DATABASE,
-      ...(silenceMs !== undefined && { silenceMs }),
+      ...(socketTimeoutMs !== undefined && { socketTimeoutMs }),
     })
     opened.push(mongo)
     return { config, db: mongo.db }
@@ -51,11 +51,11 @@ export function composeAdmin(environment: Environment, tell: Tell = () => {}): A
     return { kafka, topicPrefix: config.KAFKA_PREFIX }
   }
 
-  function projections(): ProjectionTools {
+  function projections(): ProjectionDeps {
     const { kafka, topicPrefix } = openKafka()
     const { db } = openMongo()
     const jobsIn = (collection: string) => createMongoImportJobs({ db, collection })
-    /** A group of its own: it shares the partitions with nobody, and commits nothing. */
+    /** Uses a new consumer group, so that it gets all partitions. Commits no offsets. */
     const projectorInto = (collection: string, limitOf: (partition: TopicPartition) => number) =>
       createProjector({
         subscription: createSubscription({
@@ -64,29 +64,31 @@ export function composeAdmin(environment: Environment, tell: Tell = () => {}): A
           topics: [topics.imports.name, topics.deliveries.name],
           topicPrefix,
         }),
-        readModel: { current: async () => ({ revision: 0, stores: [jobsIn(collection)] }), follows: async () => {} },
+        collections: {
+          current: async () => ({ revision: 0, stores: [jobsIn(collection)] }),
+          confirm: async () => {},
+        },
         limitOf,
-        pause: (ms) => delay(ms),
-        log: telling(tell),
+        log: logTo(print),
       })
     return {
-      keeper: createMongoProjections({ db }),
+      projections: createMongoProjections({ db }),
       comparison: createMongoComparison({ db }),
-      buildOf: ({ active, target, pause }) =>
+      createBuild: ({ active, target, pause }) =>
         createProjectionBuild({
           active: jobsIn(active),
           target: jobsIn(target),
           projectorWith: (limitOf) => projectorInto(target, limitOf),
           pause,
-          tell,
+          print,
           now: Date.now,
         }),
       async applyIndexes(collection) {
         await applyReadModelIndexes(openMongo(buildLimitMs).db, collection)
       },
       now: Date.now,
-      pause: (ms) => delay(ms),
-      tell,
+      pause: pauseFor,
+      print,
     }
   }
 
@@ -128,10 +130,10 @@ export function composeAdmin(environment: Environment, tell: Tell = () => {}): A
   }
 }
 
-/** What goes wrong, for the person who waits. */
-function telling(tell: Tell): Log {
+/** Prints warnings and errors as lines for the operator. */
+function logTo(print: Print): Log {
   const line = ({ err: _, ...fields }: Record<string, unknown>, message: string) =>
-    tell(`${message} ${JSON.stringify(fields)}`)
+    print(`${message} ${JSON.stringify(fields)}`)
   const log: Log = { debug() {}, info() {}, warn: line, error: line, child: () => log }
   return log
 }

@@ -7,21 +7,21 @@ import { kafkaAccessVariables, pick, variables } from '#shared/config/variables.
 const MongoConfig = Type.Object(pick(variables, 'MONGODB_URL', 'MONGODB_DATABASE', 'SECRETS_KEY'))
 const KafkaConfig = Type.Object(pick(variables, ...kafkaAccessVariables, 'KAFKA_PREFIX'))
 
-/** Where the database is. Throws `ConfigInvalid`, or says what to set when nothing says where. */
+/** The database's address and key. Throws `ConfigInvalid`, or an error that names the variable to set. */
 export function loadMongoConfig(environment: Environment) {
   const running = runningSystem(environment)
   const MONGODB_URL = environment.MONGODB_URL || running.mongodbUrl
-  if (!MONGODB_URL) throw nowhere('MONGODB_URL', running)
-  // The key of a local system must never encrypt the secrets of another system's clients.
+  if (!MONGODB_URL) throw addressMissing('MONGODB_URL', running)
+  // The key of the local system is used only for the local database.
   const key = environment.SECRETS_KEY || (MONGODB_URL === running.mongodbUrl ? running.secretsKey() : undefined)
   return loadConfig(MongoConfig, { ...environment, MONGODB_URL, SECRETS_KEY: key })
 }
 
-/** Where Kafka is; likewise. */
+/** The brokers' addresses; otherwise as `loadMongoConfig`. */
 export function loadKafkaConfig(environment: Environment) {
   const running = runningSystem(environment)
   const KAFKA_BROKERS = environment.KAFKA_BROKERS || running.kafkaBrokers
-  if (!KAFKA_BROKERS) throw nowhere('KAFKA_BROKERS', running)
+  if (!KAFKA_BROKERS) throw addressMissing('KAFKA_BROKERS', running)
   return loadConfig(KafkaConfig, { ...environment, KAFKA_BROKERS })
 }
 
@@ -32,7 +32,7 @@ type RunningSystem = {
   readonly secretsKey: () => string | undefined
 }
 
-/** The system that `npm start` runs with this DATA_DIR: it writes the addresses to `services.json` there. */
+/** The system that `npm start` runs with this DATA_DIR. `npm start` writes its addresses to `services.json` there. */
 function runningSystem({ DATA_DIR }: Environment): RunningSystem {
   const dataDir = resolve(DATA_DIR || '.data')
   const path = join(dataDir, 'services.json')
@@ -62,8 +62,8 @@ function parse(text: string | undefined): { readonly mongodbUrl?: unknown; reado
   }
 }
 
-const nowhere = (variable: string, { path }: RunningSystem) =>
+const addressMissing = (variable: string, { path }: RunningSystem) =>
   new Error(
-    `${variable} is not set, and ${path} does not name a running system. Nothing was changed. ` +
+    `${variable} is not set, and ${path} has no address of a running system. Nothing was changed. ` +
       `Start the system with npm start, set DATA_DIR to the folder it was started with, or set ${variable}.`,
   )

@@ -2,11 +2,10 @@ import { parseArgs } from 'node:util'
 import { type DeadLetterSummary, type UnreadableReason, unreadableReasons } from '#schemas/events/dead-letter.ts'
 import type { DeadLetter } from '#shared/domain/dead-letters/dead-letter.ts'
 import { timestampOf } from '#shared/domain/instant.ts'
-import { parsed, readWhole } from './client-options.ts'
+import { asUsageErrors, readWhole } from './client-options.ts'
+import { type Command, UsageError } from './command.ts'
 import type { DeadLetterOffice } from './dead-letters.ts'
-import { createPace } from './pace.ts'
-import type { Command } from './tools.ts'
-import { UsageFault } from './usage-fault.ts'
+import { createThrottle } from './throttle.ts'
 
 const selection = '[--reason R]… [--id ID]…'
 const dryMessage = 'This was a dry run: nothing was changed.'
@@ -31,7 +30,7 @@ export const deadLettersCommands: readonly Command[] = [
     async run(args, tools) {
       const { matches, rate, dryRun } = readOptions('dead-letters redrive', args, ['rate', 'dry-run'])
       const office = tools.deadLetters()
-      const pace = createPace({ perSecond: rate, clock: tools.clock })
+      const pace = createThrottle({ perSecond: rate, clock: tools.clock })
       const counts = { matching: 0, redriven: 0, not_kept: 0, of_failed_chunks: 0 }
       for await (const letter of matching(office, matches)) {
         counts.matching += 1
@@ -48,7 +47,7 @@ export const deadLettersCommands: readonly Command[] = [
     async run(args, tools) {
       const { matches, rate, dryRun } = readOptions('dead-letters purge', args, ['all', 'rate', 'dry-run'])
       const office = tools.deadLetters()
-      const pace = createPace({ perSecond: rate, clock: tools.clock })
+      const pace = createThrottle({ perSecond: rate, clock: tools.clock })
       let count = 0
       for await (const letter of matching(office, matches)) {
         count += 1
@@ -78,24 +77,24 @@ const options = {
 
 type Matches = (letter: DeadLetter) => boolean
 
-/** Throws `UsageFault`. Giving up has no default: it names what it is about, or says `--all`. */
+/** Throws `UsageError`. Giving up has no default: it names what it is about, or says `--all`. */
 function readOptions(command: string, args: readonly string[], taken: readonly (keyof typeof options)[]) {
-  const { values, tokens } = parsed(() => parseArgs({ args: [...args], options, tokens: true }))
+  const { values, tokens } = asUsageErrors(() => parseArgs({ args: [...args], options, tokens: true }))
   const given = tokens.flatMap((token) => (token.kind === 'option' ? [token.name] : []))
   const foreign = given.find((name) => ![...taken, 'reason', 'id'].includes(name))
-  if (foreign !== undefined) throw new UsageFault(`${command} takes no --${foreign}.`)
+  if (foreign !== undefined) throw new UsageError(`${command} takes no --${foreign}.`)
   const reasons = new Set(values.reason.map(readReason))
   const ids = new Set(values.id)
   const named = reasons.size > 0 || ids.size > 0
   if (taken.includes('all') && named === values.all) {
-    throw new UsageFault(`${command} needs either --all or at least one --reason or --id.`)
+    throw new UsageError(`${command} needs either --all or at least one --reason or --id.`)
   }
   const matches: Matches = ({ id, reason }) =>
     (reasons.size === 0 || reasons.has(reason)) && (ids.size === 0 || ids.has(id))
   return {
     matches,
-    limit: parsed(() => readWhole('--limit', 1, 10_000)(values.limit)),
-    rate: parsed(() => readWhole('--rate', 1, 10_000)(values.rate)),
+    limit: asUsageErrors(() => readWhole('--limit', 1, 10_000)(values.limit)),
+    rate: asUsageErrors(() => readWhole('--rate', 1, 10_000)(values.rate)),
     dryRun: values['dry-run'],
   }
 }
@@ -104,7 +103,7 @@ const isReason = (text: string): text is UnreadableReason => unreadableReasons.s
 
 function readReason(text: string): UnreadableReason {
   if (isReason(text)) return text
-  throw new UsageFault(`--reason must be one of ${unreadableReasons.join(', ')}; it is "${text}".`)
+  throw new UsageError(`--reason must be one of ${unreadableReasons.join(', ')}; it is "${text}".`)
 }
 
 async function* matching(office: DeadLetterOffice, matches: Matches): AsyncGenerator<DeadLetter> {

@@ -1,95 +1,101 @@
 import { partitionCount, topics } from '#schemas/events/catalogue.ts'
-import type { ImportJobWriter } from '#shared/ports/import-jobs.ts'
+import type { FoldPositions } from '#shared/ports/import-jobs.ts'
 import type { Position, TopicPartition } from '#shared/ports/subscription.ts'
 import type { Projector } from '#shared/read-model/projector.ts'
 
 type Deps = {
-  /** The collection that is read: the one being built never runs ahead of its positions. */
-  readonly active: ImportJobWriter
-  readonly target: ImportJobWriter
-  /** A projector into the collection being built, which waits at the limits. */
+  /** The positions of the active collection limit the build. */
+  readonly active: FoldPositions
+  readonly target: FoldPositions
+  /** Creates a projector into the target that folds only records below the limits. */
   readonly projectorWith: (limitOf: (partition: TopicPartition) => number) => Projector
   readonly pause: (ms: number) => Promise<void>
-  readonly tell: (line: string) => void
+  readonly print: (line: string) => void
   readonly now: () => number
 }
 
 const places: readonly TopicPartition[] = [topics.imports, topics.deliveries].flatMap(({ name: topic }) =>
   Array.from({ length: partitionCount }, (_, partition) => ({ topic, partition })),
 )
-const lookEveryMs = 200
-const tellEveryMs = 2_000
+const pollEveryMs = 200
+const printEveryMs = 2_000
 
 export type ProjectionBuild = {
   start(): Promise<void>
   stop(): Promise<void>
-  /** Until everything that the active collection holds as of this call is here too. */
+  /** Resolves when the target has every event that the active collection has at the time of the call. */
   caughtUp(): Promise<void>
+  /** What was folded since `start`. */
   folded(): { readonly events: number; readonly seconds: number }
 }
 
 /**
- * Folds the log into one collection up to where the active one has it, and no farther: whatever is done once per event
- * before the active positions move was then done for every event in here, so the projector can go on from here.
+ * Folds the log into the target up to the positions of the active collection, never further: finished jobs are
+ * announced before the active positions advance, so the projector can continue from the target without a gap.
  */
-export function createProjectionBuild({ active, target, projectorWith, pause, tell, now }: Deps): ProjectionBuild {
-  let limits = new Map<string, number>()
-  let begun = { at: 0, events: 0 }
-  let told = 0
+export function createProjectionBuild(deps: Deps): ProjectionBuild {
+  const { active, target, pause, now } = deps
+  let limits: ReadonlyMap<string, number> = new Map()
+  let started = { at: 0, events: 0 }
   const limitOf = (place: TopicPartition) => limits.get(keyOf(place)) ?? 0
-  const projector = projectorWith(limitOf)
+  const projector = deps.projectorWith(limitOf)
+  const printProgress = createProgressPrinter(deps)
 
-  async function refresh(): Promise<void> {
+  async function refreshLimits(): Promise<void> {
     const positions = await active.positions(places)
     limits = new Map(positions.map((position) => [keyOf(position), position.offset]))
     projector.wake()
   }
 
-  /** Null until every partition is opened. */
-  function missing(reached: readonly Position[]): number | null {
-    if (reached.length < places.length) return null
-    return reached.reduce((sum, position) => sum + Math.max(0, limitOf(position) - position.offset), 0)
-  }
-
-  function tellProgress(left: number | null): void {
-    if (now() - told < tellEveryMs) return
-    told = now()
-    if (left === null) {
-      tell('Joining the readers of the log.')
-      return
-    }
-    const { events, seconds } = folded()
-    const rate = Math.round(events / Math.max(seconds, 0.001))
-    const remaining = rate > 0 ? `${Math.ceil(left / rate)} s left` : 'the time left is not known yet'
-    tell(`${events} of ${events + left} events, ${rate} per second, ${remaining}.`)
-  }
-
   function folded() {
-    const events = Math.max(0, sum(projector.reached()) - begun.events)
-    return { events, seconds: (now() - begun.at) / 1_000 }
+    const events = Math.max(0, sum(projector.reached()) - started.events)
+    return { events, seconds: (now() - started.at) / 1_000 }
   }
 
   return {
     async start() {
-      begun = { at: now(), events: sum(await target.positions(places)) }
-      await refresh()
+      started = { at: now(), events: sum(await target.positions(places)) }
+      await refreshLimits()
       await projector.start()
     },
     stop: () => projector.stop(),
     async caughtUp() {
-      await refresh()
+      await refreshLimits()
       const wanted = limits
       for (;;) {
         const reached = projector.reached()
-        const left = missing(reached)
-        tellProgress(left)
-        const lacks = reached.some((position) => position.offset < (wanted.get(keyOf(position)) ?? 0))
-        if (left !== null && !lacks) return
-        await pause(lookEveryMs)
-        await refresh()
+        // Until every partition is open, the number of remaining events is unknown.
+        const isOpen = reached.length === places.length
+        printProgress(isOpen ? { ...folded(), remaining: sum(reached.map(missingAt)) } : null)
+        if (isOpen && reached.every((position) => position.offset >= (wanted.get(keyOf(position)) ?? 0))) return
+        await pause(pollEveryMs)
+        await refreshLimits()
       }
     },
     folded,
+  }
+
+  function missingAt(position: Position): Position {
+    return { ...position, offset: Math.max(0, limitOf(position) - position.offset) }
+  }
+}
+
+type Progress = { readonly events: number; readonly seconds: number; readonly remaining: number }
+
+/** Prints at most one line every two seconds. */
+function createProgressPrinter({ print, now }: Deps): (progress: Progress | null) => void {
+  let printedAt = 0
+  return (progress) => {
+    if (now() - printedAt < printEveryMs) return
+    printedAt = now()
+    if (progress === null) {
+      print('Joining the consumer group.')
+      return
+    }
+    const { events, seconds, remaining } = progress
+    const rate = Math.round(events / Math.max(seconds, 0.001))
+    const time = rate > 0 ? `${Math.ceil(remaining / rate)} s left` : 'remaining time unknown'
+    print(`${events} of ${events + remaining} events, ${rate} per second, ${time}.`)
   }
 }
 

@@ -1,125 +1,126 @@
 import { randomUUID } from 'node:crypto'
 import type { Difference, ProjectionState } from '#shared/ports/projections.ts'
+import { type Command, type CommandContext, type CommandResult, rejectArguments, UsageError } from './command.ts'
 import type { ProjectionBuild } from './projection-build.ts'
-import { compareSettled, type Holder, handOver, type ProjectionTools, whileHolding } from './projection-changes.ts'
-import type { AdminTools, Command, CommandResult } from './tools.ts'
-import { takesNothing } from './topics-commands.ts'
-import { UsageFault } from './usage-fault.ts'
+import { compareCollections, type HeldLease, type ProjectionDeps, switchTo, withLease } from './projection-switch.ts'
 
 export const projectionsCommands: readonly Command[] = [
   {
     usage: 'projections show',
-    async run(args, tools) {
-      takesNothing('projections show', args)
-      const state = await tools.projections().keeper.state()
-      return { value: state, message: `${state.active} is read.` }
+    async run(args, context) {
+      rejectArguments('projections show', args)
+      const state = await context.projections().projections.state()
+      return { value: state, message: `The active collection is ${state.active}.` }
     },
   },
   {
     usage: 'projections rebuild [--check] [--force]',
-    run: (args, tools) => rebuild(tools, rebuildOptions(args)),
+    run: (args, context) => rebuild(context, rebuildMode(args)),
   },
   {
     usage: 'projections rollback',
-    run(args, tools) {
-      takesNothing('projections rollback', args)
-      return rollback(tools)
+    run(args, context) {
+      rejectArguments('projections rollback', args)
+      return rollback(context)
     },
   },
 ]
 
-type RebuildOptions = { readonly check: boolean; readonly force: boolean }
+/** check: compare only. safe: switch unless jobs would be lost. force: switch in any case. */
+type RebuildMode = 'check' | 'safe' | 'force'
 const differencesListed = 100
 
-function rebuildOptions(args: readonly string[]): RebuildOptions {
+function rebuildMode(args: readonly string[]): RebuildMode {
   const unknown = args.find((arg) => arg !== '--check' && arg !== '--force')
-  if (unknown !== undefined) throw new UsageFault(`projections rebuild takes --check and --force, and no ${unknown}.`)
+  if (unknown !== undefined) throw new UsageError(`projections rebuild takes --check and --force, and no ${unknown}.`)
   const [check, force] = [args.includes('--check'), args.includes('--force')]
-  if (check && force) throw new UsageFault('projections rebuild takes either --check or --force.')
-  return { check, force }
+  if (check && force) throw new UsageError('projections rebuild takes either --check or --force.')
+  if (check) return 'check'
+  return force ? 'force' : 'safe'
 }
 
 type Task = {
-  readonly holder: Holder
+  readonly lease: HeldLease
   readonly build: ProjectionBuild
   readonly state: ProjectionState
   readonly target: string
 }
 
-/** Begins, builds while `work` needs it, and leaves nothing half done behind. */
-async function building(
-  tools: ProjectionTools,
+const rejected = (message: string): CommandResult => ({ value: null, ok: false, message })
+
+/** Acquires the lease, runs `work` with a started build, and drops the target if `work` did not make it active. */
+async function withBuild(
+  deps: ProjectionDeps,
   kind: 'new' | 'previous',
   work: (task: Task) => Promise<CommandResult>,
 ): Promise<CommandResult> {
-  const begun = await tools.keeper.begin(randomUUID(), kind, tools.now())
-  if (begun.is === 'no_previous') {
-    return { value: null, ok: false, message: 'There is no earlier collection to go back to. Nothing was changed.' }
+  const { projections } = deps
+  const acquired = await projections.acquire(randomUUID(), kind, deps.now())
+  if (acquired.is === 'no_previous') return rejected('There is no earlier collection. Nothing was changed.')
+  if (acquired.is === 'held') {
+    return rejected(
+      `Another command works on ${acquired.by.collection}, or was killed within the last 30 seconds. Nothing was changed. Repeat the command later.`,
+    )
   }
-  if (begun.is === 'taken') {
-    const message = `Another command works on ${begun.by.collection}, or was ended within the last 30 seconds. Nothing was changed; repeat it later.`
-    return { value: null, ok: false, message }
-  }
-  const { collection: target, state, holder: id } = begun
-  return await whileHolding(tools, id, async (holder) => {
-    const build = tools.buildOf({ active: state.active, target, pause: holder.pause })
+  const { collection: target, state } = acquired
+  return await withLease(deps, acquired.holder, async (lease) => {
+    const build = deps.createBuild({ active: state.active, target, pause: lease.pause })
     try {
       await build.start()
-      return await work({ holder, build, state, target })
+      return await work({ lease, build, state, target })
     } finally {
       await build.stop()
-      const now = await tools.keeper.state()
-      if (now.alongside === target && now.active === state.active) await holder.change({ ...state, alongside: null })
-      const isUsed = [now.active, now.previous].includes(target)
-      if (!isUsed) await tools.keeper.drop(target)
+      const now = await projections.state()
+      if (now.alongside === target && now.active === state.active) await lease.change({ ...state, alongside: null })
+      if (![now.active, now.previous].includes(target)) await projections.drop(target)
     }
   })
 }
 
-async function rebuild(admin: AdminTools, { check, force }: RebuildOptions): Promise<CommandResult> {
-  const tools = admin.projections()
-  return await building(tools, 'new', async (task) => {
+async function rebuild(context: CommandContext, mode: RebuildMode): Promise<CommandResult> {
+  const deps = context.projections()
+  return await withBuild(deps, 'new', async (task) => {
     const { build, state, target } = task
-    tools.tell(`Building ${target} from the beginning of the log; ${state.active} is read meanwhile.`)
+    deps.print(`Building ${target} from the beginning of the log. ${state.active} stays active meanwhile.`)
     await build.caughtUp()
-    await tools.applyIndexes(target)
-    const { documents, differences } = await compareSettled(tools, build, { active: state.active, target })
-    const { events, seconds } = build.folded()
-    const rate = Math.round(events / Math.max(seconds, 0.001))
-    tools.tell(`${events} events folded in ${seconds.toFixed(1)} s, ${rate} per second.`)
-    const value = {
-      collection: check ? null : target,
-      events,
-      seconds: Number(seconds.toFixed(1)),
-      events_per_second: rate,
-      documents,
-      ...listed(differences),
-      switched: false,
+    await deps.applyIndexes(target)
+    const { documents, differences } = await compareCollections(deps, build, { active: state.active, target })
+    const summary = { ...rateOf(deps, build), documents, ...differencesJson(differences), switched: false }
+    const differ = `${differences.length} of ${documents} documents differ.`
+    if (mode === 'check') {
+      const value = { collection: null, ...summary }
+      return { value, message: differ, ...(differences.length > 0 && { ok: false }) }
     }
-    const found = `${differences.length} of ${documents} documents differ.`
-    if (check) return { value, message: found, ...(differences.length > 0 && { ok: false }) }
     const missing = differences.filter(({ is }) => is === 'missing').length
-    if (missing > 0 && !force) {
-      const message = `${missing} jobs of ${state.active} are not in the log, so the new collection was not taken and is removed. With --force they would be lost to readers.`
-      return { value: { ...value, collection: null }, ok: false, message }
+    if (missing > 0 && mode !== 'force') {
+      const message = `${missing} jobs of ${state.active} are not in the log. The new collection was removed and nothing was switched. With --force the new collection becomes active without these jobs.`
+      return { value: { collection: null, ...summary }, ok: false, message }
     }
-    await handOver(tools, task.holder, task)
-    return { value: { ...value, switched: true }, message: `${found} ${target} is read now.` }
+    await switchTo(deps, task.lease, task)
+    const value = { collection: target, ...summary, switched: true }
+    return { value, message: `${differ} ${target} is active now.` }
   })
 }
 
-async function rollback(admin: AdminTools): Promise<CommandResult> {
-  const tools = admin.projections()
-  return await building(tools, 'previous', async (task) => {
-    tools.tell(`Bringing ${task.target} up to date; ${task.state.active} is read meanwhile.`)
+function rateOf({ print }: ProjectionDeps, build: ProjectionBuild) {
+  const { events, seconds } = build.folded()
+  const rate = Math.round(events / Math.max(seconds, 0.001))
+  print(`${events} events folded in ${seconds.toFixed(1)} s, ${rate} per second.`)
+  return { events, seconds: Number(seconds.toFixed(1)), events_per_second: rate }
+}
+
+async function rollback(context: CommandContext): Promise<CommandResult> {
+  const deps = context.projections()
+  return await withBuild(deps, 'previous', async (task) => {
+    deps.print(`Bringing ${task.target} up to date. ${task.state.active} stays active meanwhile.`)
     await task.build.caughtUp()
-    await tools.applyIndexes(task.target)
-    const { active, previous } = await handOver(tools, task.holder, task)
-    return { value: { collection: active, previous }, message: `${active} is read again.` }
+    await deps.applyIndexes(task.target)
+    const { active, previous } = await switchTo(deps, task.lease, task)
+    return { value: { collection: active, previous }, message: `${active} is active again.` }
   })
 }
 
-const listed = (differences: readonly Difference[]) => ({
+const differencesJson = (differences: readonly Difference[]) => ({
   differing: differences.length,
   differences: differences
     .slice(0, differencesListed)

@@ -25,7 +25,7 @@ export async function prepare(config: DevConfig): Promise<DemoClient | null> {
   const mongo = createMongo({
     url: config.MONGODB_URL,
     database: config.MONGODB_DATABASE,
-    silenceMs: buildLimitMs,
+    socketTimeoutMs: buildLimitMs,
   })
   const secretBox =
     config.SECRETS_KEY === undefined ? noSecretBox : createSecretBox(parseSecretsKey(config.SECRETS_KEY))

@@ -79,7 +79,7 @@ export function ingestParts(config: IngestConfig, log: Log, instrument: Instrume
   })
   const rateLimiter = createMongoRateLimiter({
     db: mongo.db,
-    onStandIn: (cause) => log.warn({ err: cause }, 'rate limits cannot be shared; this process limits by itself'),
+    onFallback: (cause) => log.warn({ err: cause }, 'rate limits cannot be shared; this process limits by itself'),
   })
   const routes = importRoutes({
     guard: createGuard({

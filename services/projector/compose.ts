@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { topics } from '#schemas/events/catalogue.ts'
 import { createEventLogProbe } from '#shared/adapters/kafka/admin/probe.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
@@ -8,28 +7,28 @@ import { createMongo } from '#shared/adapters/mongo/connect.ts'
 import { createMongoImportJobs } from '#shared/adapters/mongo/import-jobs.ts'
 import { createMongoProjections } from '#shared/adapters/mongo/projections.ts'
 import { systemClock } from '#shared/adapters/system-clock.ts'
-
 import { kafkaAccess } from '#shared/config/kafka-access.ts'
 import { healthRoutes } from '#shared/http/health-routes.ts'
 import { createHttpApp, httpServer } from '#shared/http/http-app.ts'
 import type { EventAppender } from '#shared/ports/event-log.ts'
-import type { ImportJobWriter } from '#shared/ports/import-jobs.ts'
+import type { ProjectionRevisions, ProjectionStates } from '#shared/ports/projections.ts'
+import type { ReadModelStore } from '#shared/read-model/fold-batch.ts'
+import type { ReadModelCollections } from '#shared/read-model/partition-projector.ts'
 import { createProjector } from '#shared/read-model/projector.ts'
 import type { Part } from '#shared/runtime/lifecycle.ts'
 import type { Log } from '#shared/runtime/log.ts'
 import { periodicTask } from '#shared/runtime/periodic-task.ts'
 import type { ProcessContext } from '#shared/runtime/run-process.ts'
 import { readVersion } from '#shared/runtime/version.ts'
-import { createAnnounceEnds } from './announce-ends.ts'
+import { createAnnounceFinishedJobs } from './announce-finished-jobs.ts'
 import type { ProjectorConfig } from './config.ts'
-import { readModelOf } from './read-model.ts'
 
-/** What a test may put itself between, to end the process at the worst moment. */
-export type ProjectorPorts = { jobsIn(collection: string): ImportJobWriter; readonly appender: EventAppender }
+/** A test wraps these ports to kill the process at a chosen point. */
+export type ProjectorPorts = { storeOf(collection: string): ReadModelStore; readonly appender: EventAppender }
 type Instrument = (ports: ProjectorPorts) => ProjectorPorts
 
 const groupId = 'contact-import.projector'
-/** How soon a read model that was built anew is followed. */
+/** How often the projector checks for another active collection or a restored database. */
 const followEveryMs = 1_000
 
 /** The parts of the projector without its HTTP listener, in the order they start. */
@@ -54,16 +53,14 @@ export function projectorParts(config: ProjectorConfig, log: Log, instrument: In
   })
   const { db } = mongo
   const lane = createLane({ kafka, topic: topics.jobs, topicPrefix })
-  const { jobsIn, appender } = instrument({
-    jobsIn: (collection) => createMongoImportJobs({ db, collection }),
+  const { storeOf, appender } = instrument({
+    storeOf: (collection) => createMongoImportJobs({ db, collection }),
     appender: lane,
   })
-  const readModel = readModelOf({ projections: createMongoProjections({ db }), jobsIn })
   const projector = createProjector({
     subscription,
-    readModel,
-    announceEnds: createAnnounceEnds({ appender }),
-    pause: (ms) => pause(ms),
+    collections: collectionsOf(createMongoProjections({ db }), storeOf),
+    announceFinishedJobs: createAnnounceFinishedJobs({ appender }),
     log,
   })
   const parts: readonly Part[] = [
@@ -86,3 +83,15 @@ export async function composeProjector(
   await app.register(healthRoutes({ version: readVersion(), clock: systemClock, checks, isStopping }))
   return [...parts, httpServer({ app, host: config.HTTP_HOST, port: config.HTTP_PORT })]
 }
+
+/** The active collection, and during a switch the one alongside. */
+const collectionsOf = (
+  projections: ProjectionStates & ProjectionRevisions,
+  storeOf: ProjectorPorts['storeOf'],
+): ReadModelCollections => ({
+  async current() {
+    const { revision, active, alongside } = await projections.state()
+    return { revision, stores: [active, ...(alongside === null ? [] : [alongside])].map(storeOf) }
+  },
+  confirm: (partition, revision) => projections.confirm(partition, revision),
+})

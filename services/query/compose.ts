@@ -2,9 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { createEventLogProbe } from '#shared/adapters/kafka/admin/probe.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
+import { createActiveImportJobs } from '#shared/adapters/mongo/active-import-jobs.ts'
 import { createMongoApiClients } from '#shared/adapters/mongo/api-clients.ts'
 import { createMongo } from '#shared/adapters/mongo/connect.ts'
-import { createCurrentImportJobs } from '#shared/adapters/mongo/current-import-jobs.ts'
 import { createMongoIdempotencyKeys } from '#shared/adapters/mongo/idempotency-keys.ts'
 import { createMongoRateLimiter } from '#shared/adapters/mongo/rate-limiter.ts'
 import { createSecretBox, noSecretBox } from '#shared/adapters/mongo/secret-box.ts'
@@ -40,13 +40,13 @@ export function queryParts(config: QueryConfig, log: Log) {
   })
   const probe = createEventLogProbe({ kafka })
   const claims = createMongoIdempotencyKeys({ db: mongo.db })
-  const jobs = createCurrentImportJobs({ db: mongo.db })
+  const jobs = createActiveImportJobs({ db: mongo.db })
   const secret = config.SECRETS_KEY === undefined ? null : parseSecretsKey(config.SECRETS_KEY)
   const secretBox = secret === null ? noSecretBox : createSecretBox(secret)
   const apiClients = createMongoApiClients({ db: mongo.db, clock: systemClock, secretBox })
   const rateLimiter = createMongoRateLimiter({
     db: mongo.db,
-    onStandIn: (cause) => log.warn({ err: cause }, 'rate limits cannot be shared; this process limits by itself'),
+    onFallback: (cause) => log.warn({ err: cause }, 'rate limits cannot be shared; this process limits by itself'),
   })
   const parts: readonly Part[] = [
     { name: 'database', start: async () => {}, stop: () => mongo.close() },

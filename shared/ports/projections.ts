@@ -1,71 +1,76 @@
 import type { Instant } from './clock.ts'
 
-/** Which collections hold the read model of the jobs. */
+/** Which collections hold the read model of the import jobs. */
 export type ProjectionState = {
-  /** Grows with every change. */
+  /** Grows with every change of this state. */
   readonly revision: number
-  /** The collection that is read. */
+  /** The collection that queries read. */
   readonly active: string
-  /** Kept up to date with it: it will be read next, or was until a moment ago. */
+  /** A second collection that the projector keeps up to date during a switch. */
   readonly alongside: string | null
-  /** As it was when it was last active, to go back to. */
+  /** The collection that was active before; `projections rollback` switches back to it. */
   readonly previous: string | null
 }
 
-/** The projector's side. Throws `DependencyLost` when the store cannot be reached. */
-export interface ProjectionFollower {
-  /** As a majority of the replica set knows it. */
+/** Throws `DependencyLost` when the store cannot be reached. */
+export interface ProjectionStates {
+  /** The state with read concern majority. */
   state(): Promise<ProjectionState>
-  /** Says that this partition's records go where this revision says from now on, and nowhere else. */
-  follows(partition: number, revision: number): Promise<void>
-}
-
-/** Somebody builds; `until` says how long that holds without a sign of life. */
-export type Building = { readonly holder: string; readonly collection: string; readonly until: Instant }
-
-/** The administrator's side: one holder at a time may change the state. Throws `DependencyLost`. */
-export interface ProjectionKeeper extends ProjectionFollower {
-  /**
-   * Takes the lease, for a collection that never existed or for the previous one. What an earlier holder left half
-   * built is forgotten. Null when there is no previous one; another holder when its lease runs.
-   */
-  begin(holder: string, target: 'new' | 'previous', now: Instant): Promise<BeginOutcome>
-  /** False when the lease was lost: nothing more may be done. */
-  renew(holder: string, now: Instant): Promise<boolean>
-  /** Changes the state if the holder still has the lease; gives the new state, or null. */
+  /** Changes the state if the holder still has the lease. Returns the new state, or null when the lease is lost. */
   change(holder: string, next: Omit<ProjectionState, 'revision'>): Promise<ProjectionState | null>
-  end(holder: string): Promise<void>
-  /** The partitions that follow this revision or a later one. */
-  followers(revision: number): Promise<readonly number[]>
-  /** Removes a collection with its positions. Refuses one that the state names. */
+  /** Removes a collection and its positions. Throws when the state names the collection. */
   drop(collection: string): Promise<void>
 }
 
-export type BeginOutcome =
-  | { readonly is: 'yours'; readonly holder: string; readonly collection: string; readonly state: ProjectionState }
-  | { readonly is: 'taken'; readonly by: Building }
+/** Which state each partition of the projector applies. Throws `DependencyLost` when the store cannot be reached. */
+export interface ProjectionRevisions {
+  /** Records that this partition's events are written to the collections of this revision, and to no others. */
+  confirm(partition: number, revision: number): Promise<void>
+  /** The partitions that confirmed this revision or a later one. */
+  confirmed(revision: number): Promise<readonly number[]>
+}
+
+/** Who changes the projections now. `until`: when the lease ends unless it is renewed. */
+export type LeaseHolder = { readonly holder: string; readonly collection: string; readonly until: Instant }
+
+/** One administrative command at a time may change the projections. Throws `DependencyLost`. */
+export interface ProjectionLease {
+  /**
+   * Acquires the lease for a new collection or for the previous one. Removes collections that an earlier holder left
+   * unfinished.
+   */
+  acquire(holder: string, target: 'new' | 'previous', now: Instant): Promise<LeaseOutcome>
+  /** Returns false when the lease is lost: the holder must stop. */
+  renew(holder: string, now: Instant): Promise<boolean>
+  release(holder: string): Promise<void>
+}
+
+export type LeaseOutcome =
+  | { readonly is: 'acquired'; readonly holder: string; readonly collection: string; readonly state: ProjectionState }
+  | { readonly is: 'held'; readonly by: LeaseHolder }
   | { readonly is: 'no_previous' }
 
 /**
- * - missing: only the first collection has it; added: only the second
- * - changed: both were folded from the same events and are not the same bytes
+ * - missing: only the first collection has the document
+ * - added: only the second collection has the document
+ * - changed: both were folded from the same events, and their bytes differ
  * - unsettled: one was folded from more events than the other
  */
 export type Difference = {
   readonly jobId: string
   readonly is: 'missing' | 'added' | 'changed' | 'unsettled'
-  /** The names of the members that are not the same; never their values. */
+  /** The names of the members that differ, never their values. */
   readonly members: readonly string[]
 }
 
-/** Two collections side by side, document by document, byte by byte. Throws `DependencyLost`. */
+/** Compares two collections document by document, byte by byte. Throws `DependencyLost`. */
 export interface ProjectionComparison {
-  /** How many documents there are in either, and the ids of those that are not the same. `passed` is told of the progress. */
+  /** Returns how many documents are in either collection, and the ids of those that differ. Reports progress. */
   compare(
     first: string,
     second: string,
-    passed: (documents: number) => void,
+    onProgress: (documents: number) => void,
   ): Promise<{ readonly documents: number; readonly differing: readonly string[] }>
-  /** How these documents differ now; those that are the same by now are left out. */
+  /** How these documents differ now. Documents that are equal now are left out. */
   explain(first: string, second: string, jobIds: readonly string[]): Promise<readonly Difference[]>
 }

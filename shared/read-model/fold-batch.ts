@@ -1,72 +1,82 @@
 import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
 import { evolve, type JobEvent } from '#shared/domain/projections/import-job.ts'
-import { isEnded } from '#shared/domain/projections/import-outcome.ts'
-import type { ImportJobWriter, JobChange } from '#shared/ports/import-jobs.ts'
+import { isFinished } from '#shared/domain/projections/import-outcome.ts'
+import type { FoldPositions, ImportJobWriter, JobChange } from '#shared/ports/import-jobs.ts'
 import type { Position, TopicPartition } from '#shared/ports/subscription.ts'
 import type { FoldItem } from './fold-item.ts'
 
+/** One collection of documents and its positions. */
+export type ReadModelStore = ImportJobWriter & FoldPositions
+
 type Batch = {
-  readonly jobs: ImportJobWriter
-  /** Of one partition number, each topic's in the order of their offsets. */
+  readonly store: ReadModelStore
+  /** Records of one partition number, in offset order per topic. */
   readonly items: readonly FoldItem[]
-  /** The positions that are stored for it, as far as its owner knows. */
+  /** The stored positions as the caller last saw them. */
   readonly stored: readonly Position[]
-  /** Told of the jobs that end with these items, before any document says so; it may be told of one again. */
-  readonly announceEnds?: AnnounceEnds
+  /** Called with the jobs that finish in this batch, before their documents are saved. May get a job twice. */
+  readonly announceFinishedJobs?: AnnounceFinishedJobs
 }
 
-/** Rejects when it could not be told: then the batch is folded again. */
-export type AnnounceEnds = (ended: readonly ImportJobDocument[]) => Promise<void>
+/** Rejects when a job could not be announced; the batch is then folded again. */
+export type AnnounceFinishedJobs = (finished: readonly ImportJobDocument[]) => Promise<void>
 
-/** More than two owners of a partition that follow each other at once would need; then something else is wrong. */
+/** Two owners of one partition need far fewer rounds, so more of them mean a bug. */
 const mostRounds = 20
 
 /**
- * Folds records of one partition number into the documents, then moves the positions. Safe to repeat at any point: a
- * document knows the offsets it was folded from, and positions move last. Gives the positions that are stored now, or
- * null when the store was put back to an earlier state: then nothing was written that lacks an event, and whoever owns
- * the partition reads on from the positions it finds.
+ * Folds records of one partition number into the documents, then advances the positions. Idempotent: a document stores
+ * the offsets it was folded from, and positions are written last. Returns the positions that are stored now, or null
+ * when the database was restored to an earlier state: the caller must read again from the stored positions. No document
+ * that lacks an event was written.
  */
-export async function foldBatch({ jobs, items, stored, announceEnds }: Batch): Promise<readonly Position[] | null> {
+export async function foldBatch({
+  store,
+  items,
+  stored,
+  announceFinishedJobs,
+}: Batch): Promise<readonly Position[] | null> {
   const byJob = groupByJob(items)
   let known = stored
   let open = [...byJob.keys()]
   for (let round = 1; open.length > 0; round += 1) {
-    if (round > mostRounds) throw new Error('Documents change each time they are folded; the batch is kept.')
-    const documents = await jobs.load(open)
-    // After the load: documents of before a restore may be replaced, those of after it lack what was not replayed.
-    const found = await jobs.positions(known)
+    if (round > mostRounds) throw new Error(`Another writer changed the same documents ${mostRounds} times.`)
+    const documents = await store.load(open)
+    // Read positions after documents: documents loaded after a restore may lack events before the known positions.
+    const found = await store.positions(known)
     if (isBehind(found, known)) return null
     known = found
     const changes = open.flatMap((jobId) => changeOf(documents.get(jobId) ?? null, byJob.get(jobId) ?? []))
-    const ended = changes.filter(({ document }) => isEnded(document) && !isEnded(documents.get(document._id) ?? null))
-    if (ended.length > 0) await announceEnds?.(ended.map(({ document }) => document))
-    open = changes.length === 0 ? [] : [...(await jobs.save(changes))]
+    const finished = changes.filter(
+      ({ document }) => isFinished(document) && !isFinished(documents.get(document._id) ?? null),
+    )
+    if (finished.length > 0) await announceFinishedJobs?.(finished.map(({ document }) => document))
+    open = changes.length === 0 ? [] : [...(await store.save(changes))]
   }
   const reached = positionsAfter(items, known)
   const advances = reached.map(({ offset: to, ...place }) => ({ ...place, to, from: offsetAt(known, place) }))
-  return (await jobs.advance(advances)) ? reached : null
+  return (await store.advance(advances)) ? reached : null
 }
 
 /**
- * Where to read on from. A partition without a position gets one, so that a store that was emptied later is known by its
- * absence. Throws when it was emptied right then.
+ * Returns the stored positions to read from. Stores a position for each partition that has none, so that a missing
+ * position later shows that the database was emptied. Throws when it is emptied during this call.
  */
 export async function openPositions(
-  jobs: ImportJobWriter,
+  store: FoldPositions,
   beginnings: readonly Position[],
 ): Promise<readonly Position[]> {
-  await jobs.advance(beginnings.map(({ offset: to, ...place }) => ({ ...place, from: null, to })))
-  const found = await jobs.positions(beginnings)
-  if (found.length < beginnings.length) throw new Error('The store was put back while its positions were read.')
+  await store.advance(beginnings.map(({ offset: to, ...place }) => ({ ...place, from: null, to })))
+  const found = await store.positions(beginnings)
+  if (found.length < beginnings.length) throw new Error('The database was restored while its positions were read.')
   return found
 }
 
-/** Whether a known position is stored no more, or was farther. */
+/** Whether a stored position is missing or lower than known: the database was restored to an earlier state. */
 export const isBehind = (found: readonly Position[], known: readonly Position[]): boolean =>
   known.some((one) => (offsetAt(found, one) ?? -1) < one.offset)
 
-/** Nothing to write when every event was applied before. */
+/** Empty when the document already has every event. */
 function changeOf(stored: ImportJobDocument | null, events: readonly JobEvent[]): JobChange[] {
   let document = stored
   for (const event of events) document = evolve(document, event)
@@ -85,7 +95,7 @@ function groupByJob(items: readonly FoldItem[]): Map<string, JobEvent[]> {
   return byJob
 }
 
-/** The next offset per topic; a store that was ahead of the records stays there. */
+/** The next offset per topic, never lower than the stored one. */
 function positionsAfter(items: readonly FoldItem[], stored: readonly Position[]): readonly Position[] {
   const reached = [...stored]
   for (const { topic, partition, offset } of items) {

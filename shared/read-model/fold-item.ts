@@ -6,12 +6,12 @@ import type { LogRecord } from '#shared/ports/event-log.ts'
 import type { Position } from '#shared/ports/subscription.ts'
 import type { Log } from '#shared/runtime/log.ts'
 
-/** A record as the fold needs it: where it stood and, unless it says nothing to the read model, what it says. */
+/** A record's position and its event; null if the event does not change the read model. */
 export type FoldItem = Position & { readonly event: JobEvent | null }
 
 /**
- * Holds on to none of the record's bytes. An unreadable record is logged, without its content, and says nothing.
- * `ChunkPlanned` holds contacts and nothing that `ImportAccepted` does not tell the read model: it is not parsed.
+ * Keeps no reference to the record's bytes. Logs an unreadable record without its content and returns no event for it.
+ * `ChunkPlanned` is not parsed: the read model takes everything it needs from `ImportAccepted`.
  */
 export function toFoldItem(record: LogRecord, log: Log): FoldItem {
   const { topic, partition, offset } = record
@@ -23,7 +23,7 @@ function jobEventOf(record: LogRecord, log: Log): JobEvent | null {
   const decoded = decodeEvent(record)
   if (decoded.is === 'unreadable') {
     const { topic, partition, offset } = record
-    log.error({ topic, partition, offset, reason: decoded.reason }, 'unreadable record passed over')
+    log.error({ topic, partition, offset, reason: decoded.reason }, 'unreadable record skipped')
     return null
   }
   const { event, envelope } = decoded

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { topics } from '#schemas/events/catalogue.ts'
 import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
-import type { ImportJobReader, ImportJobWriter, JobChange } from '#shared/ports/import-jobs.ts'
+import type { FoldPositions, ImportJobReader, ImportJobWriter, JobChange } from '#shared/ports/import-jobs.ts'
 
-type Jobs = ImportJobWriter & ImportJobReader
+type Jobs = ImportJobWriter & FoldPositions & ImportJobReader
 
 /** A document of a job with one chunk, folded up to these offsets. */
 export function jobDocument(imports: number, deliveries = -1, _id: string = randomUUID()): ImportJobDocument {

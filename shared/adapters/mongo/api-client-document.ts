@@ -5,14 +5,14 @@ import type { Instant } from '#shared/ports/clock.ts'
 
 export const apiClientsCollection = 'api_clients'
 
-/** The one in force has no end; the one before it has, while a rotation is under way. */
-export type Limited = { readonly created_at: Date; readonly not_after: Date | null }
-export type StoredKey = Limited & { readonly id: string; readonly sha256: string }
-export type StoredSecret = Limited & { readonly sealed: string }
+/** The current credential has no end. During a rotation the former credential has one. */
+export type Expiring = { readonly created_at: Date; readonly not_after: Date | null }
+export type StoredKey = Expiring & { readonly id: string; readonly sha256: string }
+export type StoredSecret = Expiring & { readonly sealed: string }
 
 export type ApiClientDocument = {
   readonly _id: string
-  /** Grows with every change, so that of two changes at once one is done again on top of the other. */
+  /** Grows with every change: optimistic locking. */
   readonly version: number
   readonly name: string
   readonly permissions: readonly Permission[]
@@ -21,7 +21,7 @@ export type ApiClientDocument = {
   readonly region: string | null
   readonly locale: Language | null
   readonly chunk_size: number | null
-  /** Never empty, not even when revoked: the unique index would take two empty ones for the same. */
+  /** Never empty, also when revoked: the unique index treats two empty arrays as equal. */
   readonly keys: readonly StoredKey[]
   readonly signing_secrets: readonly StoredSecret[]
   readonly created_at: Date
@@ -29,10 +29,10 @@ export type ApiClientDocument = {
   readonly revoked_at: Date | null
 }
 
-export const isInForce = ({ not_after }: Limited, now: Instant) => not_after === null || not_after.getTime() > now
+export const isValidAt = ({ not_after }: Expiring, now: Instant) => not_after === null || not_after.getTime() > now
 
-/** The new one comes first; the one it follows works for `graceMs` more, and any older one ends. */
-export function rotated<T extends Limited>(next: T, former: readonly T[], graceMs: number, now: Instant): T[] {
+/** The new credential first, then the former one, which stays valid for `graceMs`. Older ones are removed. */
+export function rotated<T extends Expiring>(next: T, former: readonly T[], graceMs: number, now: Instant): T[] {
   const current = former.filter((one) => one.not_after === null)
   return [next, ...(graceMs > 0 ? current.map((one) => ({ ...one, not_after: new Date(now + graceMs) })) : [])]
 }
@@ -65,7 +65,7 @@ export const registeredClient = (document: ApiClientDocument, now: Instant): Reg
   updatedAt: document.updated_at.toISOString(),
   revokedAt: document.revoked_at?.toISOString() ?? null,
   keys: document.keys
-    .filter((key) => document.revoked_at === null && isInForce(key, now))
+    .filter((key) => document.revoked_at === null && isValidAt(key, now))
     .map((key) => ({
       keyId: key.id,
       createdAt: key.created_at.toISOString(),

@@ -1,6 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { Db } from 'mongodb'
-import type { ApiClientRegistry, IssuedSecrets, RegistryOutcome } from '#shared/ports/api-client-registry.ts'
+import type {
+  ApiClientCredentials,
+  ApiClientRegistry,
+  IssuedSecrets,
+  RegistryOutcome,
+} from '#shared/ports/api-client-registry.ts'
 import type { Instant } from '#shared/ports/clock.ts'
 import {
   type ApiClientDocument,
@@ -13,22 +18,23 @@ import {
   settingsOf,
 } from './api-client-document.ts'
 import { generateApiKey } from './api-key.ts'
-import { mapped } from './database-lost.ts'
+import { callDatabase } from './call-database.ts'
 import type { SecretBox } from './secret-box.ts'
 
 type Options = {
   readonly db: Db
-  /** Seals signing secrets; asked only when one is issued. */
+  /** Encrypts signing secrets; used only when one is issued. */
   readonly secretBox: SecretBox
 }
 
+/** A decided change of the stored document. */
 type Change = { readonly document: ApiClientDocument; readonly issued: IssuedSecrets }
-type Refusal = { readonly is: 'revoked' | 'not_signing' }
+type RejectedChange = { readonly is: 'revoked' | 'not_signing' }
 
 const nothingIssued: IssuedSecrets = { apiKey: null, signingSecret: null }
 
-/** The registry of API clients in MongoDB. */
-export function createMongoApiClientRegistry({ db, secretBox }: Options): ApiClientRegistry {
+/** The API clients in MongoDB with their settings and credentials. */
+export function createMongoApiClientRegistry({ db, secretBox }: Options): ApiClientRegistry & ApiClientCredentials {
   const documents = db.collection<ApiClientDocument>(apiClientsCollection)
 
   function issueSecret(clientId: string, now: Instant): { readonly secret: string; readonly stored: StoredSecret } {
@@ -36,20 +42,20 @@ export function createMongoApiClientRegistry({ db, secretBox }: Options): ApiCli
     return { secret, stored: { sealed: secretBox.seal(secret, clientId), created_at: new Date(now), not_after: null } }
   }
 
-  /** Reads, changes and writes back; again from the start when somebody else wrote in between. */
+  /** Read, decide, replace; starts again when the document changed in between (optimistic locking). */
   async function change(
     clientId: string,
     now: Instant,
-    decide: (document: ApiClientDocument) => Change | Refusal,
+    decide: (document: ApiClientDocument) => Change | RejectedChange,
   ): Promise<RegistryOutcome> {
     for (;;) {
-      const stored = await mapped(() => documents.findOne({ _id: clientId }))
+      const stored = await callDatabase(() => documents.findOne({ _id: clientId }))
       if (stored === null) return { is: 'unknown' }
       const decision = decide(stored)
       if ('is' in decision) return decision
       const { _id, ...members } = decision.document
       const next = { ...members, version: stored.version + 1, updated_at: new Date(now) }
-      const { matchedCount } = await mapped(() => documents.replaceOne({ _id, version: stored.version }, next))
+      const { matchedCount } = await callDatabase(() => documents.replaceOne({ _id, version: stored.version }, next))
       if (matchedCount === 0) continue
       return { is: 'done', client: registeredClient({ _id, ...next }, now), issued: decision.issued }
     }
@@ -70,12 +76,12 @@ export function createMongoApiClientRegistry({ db, secretBox }: Options): ApiCli
         updated_at: new Date(now),
         revoked_at: null,
       }
-      await mapped(() => documents.insertOne(document))
+      await callDatabase(() => documents.insertOne(document))
       return { ...registeredClient(document, now), apiKey, signingSecret: secret?.secret ?? null }
     },
 
     async list(now) {
-      const all = await mapped(() => documents.find().sort({ created_at: 1, _id: 1 }).toArray())
+      const all = await callDatabase(() => documents.find().sort({ created_at: 1, _id: 1 }).toArray())
       return all.map((document) => registeredClient(document, now))
     },
 

@@ -1,48 +1,48 @@
 import type { Db } from 'mongodb'
 import type { ApiClient, ApiClients } from '#shared/ports/api-clients.ts'
 import type { Clock, Instant } from '#shared/ports/clock.ts'
-import { type ApiClientDocument, apiClientsCollection, isInForce, type StoredKey } from './api-client-document.ts'
+import { type ApiClientDocument, apiClientsCollection, isValidAt, type StoredKey } from './api-client-document.ts'
 import { isApiKey, keyIdOf } from './api-key.ts'
-import { mapped } from './database-lost.ts'
-import { createFreshCache } from './fresh-cache.ts'
+import { callDatabase } from './call-database.ts'
+import { createRefreshAheadCache } from './refresh-ahead-cache.ts'
 import type { SecretBox } from './secret-box.ts'
 
 type Options = {
   readonly db: Db
   readonly clock: Clock
-  /** Opens the signing secrets; asked only for clients that sign. */
+  /** Decrypts the signing secrets; used only for clients that sign. */
   readonly secretBox: SecretBox
 }
 
-type KnownClient = {
+type CachedClient = {
   readonly client: Omit<ApiClient, 'signingSecrets'>
   readonly keys: readonly StoredKey[]
   readonly secrets: readonly { readonly secret: string; readonly notAfter: Date | null }[]
 }
 
-/** API clients in MongoDB, remembered for at most 5 s in this process. */
+/** API clients in MongoDB, cached in this process for at most 5 s. */
 export function createMongoApiClients({ db, clock, secretBox }: Options): ApiClients {
   const documents = db.collection<ApiClientDocument>(apiClientsCollection)
-  const clientWith = createFreshCache({
+  const loadClient = createRefreshAheadCache({
     clock,
     load: async (keyId) => {
-      const document = await mapped(() => documents.findOne({ 'keys.id': keyId, revoked_at: null }))
-      return document && knownClient(document, secretBox)
+      const document = await callDatabase(() => documents.findOne({ 'keys.id': keyId, revoked_at: null }))
+      return document && cachedClient(document, secretBox)
     },
   })
   return {
     async authenticate(apiKey) {
       const keyId = keyIdOf(apiKey)
-      const known = keyId === null ? null : await clientWith(keyId)
+      const cached = keyId === null ? null : await loadClient(keyId)
       const now = clock.now()
-      const key = known?.keys.find(({ id }) => id === keyId)
-      if (known === null || key === undefined || !isInForce(key, now) || !isApiKey(apiKey, key.sha256)) return null
-      return { ...known.client, signingSecrets: secretsInForce(known, now) }
+      const key = cached?.keys.find(({ id }) => id === keyId)
+      if (cached === null || key === undefined || !isValidAt(key, now) || !isApiKey(apiKey, key.sha256)) return null
+      return { ...cached.client, signingSecrets: validSecrets(cached, now) }
     },
   }
 }
 
-function knownClient(document: ApiClientDocument, secretBox: SecretBox): KnownClient {
+function cachedClient(document: ApiClientDocument, secretBox: SecretBox): CachedClient {
   return {
     client: {
       clientId: document._id,
@@ -62,5 +62,5 @@ function knownClient(document: ApiClientDocument, secretBox: SecretBox): KnownCl
   }
 }
 
-const secretsInForce = ({ secrets }: KnownClient, now: Instant) =>
+const validSecrets = ({ secrets }: CachedClient, now: Instant) =>
   secrets.filter(({ notAfter }) => notAfter === null || notAfter.getTime() > now).map(({ secret }) => secret)

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 
-/** The public part finds the record; only the hash of the whole key is stored. */
+/** Prefix, key id (public, finds the client), secret. Only the SHA-256 hash of the whole key is stored. */
 const form = /^cik_([0-9a-f]{16})_[A-Za-z0-9_-]{43}$/
 
 export type NewApiKey = { readonly apiKey: string; readonly keyId: string; readonly sha256: string }
@@ -12,12 +12,12 @@ export function generateApiKey(): NewApiKey {
   return { apiKey, keyId, sha256: hash(apiKey).toString('hex') }
 }
 
-/** The key id of a well-formed key, else null. Says nothing about whether the key is known. */
+/** The key id of a well-formed key, else null. Does not check whether the key exists. */
 export function keyIdOf(apiKey: string): string | null {
   return form.exec(apiKey)?.[1] ?? null
 }
 
-/** Compares in constant time. `sha256` in hex, as `generateApiKey` gave it. */
+/** Compares in constant time. `sha256`: hex, as `generateApiKey` returned it. */
 export function isApiKey(apiKey: string, sha256: string): boolean {
   return timingSafeEqual(hash(apiKey), Buffer.from(sha256, 'hex'))
 }

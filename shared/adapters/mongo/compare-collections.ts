@@ -1,13 +1,13 @@
 import { BSON, type Db, type Document, type FindCursor } from 'mongodb'
 import type { Difference, ProjectionComparison } from '#shared/ports/projections.ts'
-import { mapped } from './database-lost.ts'
+import { callDatabase } from './call-database.ts'
 
 const explainedAtOnce = 100
-const passedEvery = 10_000
+const progressEvery = 10_000
 
-/** Documents as their bytes stand in the database; both collections are read once, in the order of their ids. */
+/** Compares the stored bytes. Reads both collections once, sorted by id (merge join). */
 export const createMongoComparison = ({ db }: { readonly db: Db }): ProjectionComparison => ({
-  async compare(first, second, passed) {
+  async compare(first, second, onProgress) {
     const [left, right] = [streamOf(db, first), streamOf(db, second)]
     const differing: string[] = []
     let documents = 0
@@ -18,7 +18,7 @@ export const createMongoComparison = ({ db }: { readonly db: Db }): ProjectionCo
         const named = order <= 0 ? one : other
         if (order !== 0 || (one && other && !one.bytes.equals(other.bytes))) differing.push(String(named?.id))
         documents += 1
-        if (documents % passedEvery === 0) passed(documents)
+        if (documents % progressEvery === 0) onProgress(documents)
         if (order <= 0) one = await left.next()
         if (order >= 0) other = await right.next()
       }
@@ -45,7 +45,7 @@ function streamOf(db: Db, collection: string) {
   const cursor = rawFind(db, collection, {}).sort({ _id: 1 }).batchSize(500)
   return {
     next: async (): Promise<Stored | null> => {
-      const found = await mapped(() => cursor.next())
+      const found = await callDatabase(() => cursor.next())
       return found === null ? null : storedOf(found)
     },
     close: () => cursor.close(),
@@ -53,7 +53,7 @@ function streamOf(db: Db, collection: string) {
 }
 
 async function bytesOf(db: Db, collection: string, ids: readonly string[]): Promise<ReadonlyMap<string, Buffer>> {
-  const found = await mapped(() => rawFind(db, collection, { _id: { $in: [...ids] } }).toArray())
+  const found = await callDatabase(() => rawFind(db, collection, { _id: { $in: [...ids] } }).toArray())
   return new Map(found.map(storedOf).map(({ id, bytes }) => [id.toString(), bytes]))
 }
 
@@ -63,11 +63,11 @@ const rawFind = (db: Db, collection: string, filter: { _id?: { $in: string[] } }
   db.collection<WithTextId>(collection).find(filter, { raw: true })
 
 /**
- * With `raw` the driver gives the document's bytes and types them as the document. `_id` is a text and stands first
+ * With `raw` the driver returns the document's bytes. `_id` is a string and the first element
  * (BSON: size, 02, "_id" 00, length, text, 00).
  */
 function storedOf(found: unknown): Stored {
-  if (!Buffer.isBuffer(found)) throw new TypeError('The driver gave a document instead of its bytes.')
+  if (!Buffer.isBuffer(found)) throw new TypeError('The driver returned a document instead of its bytes.')
   const length = found.readInt32LE(9)
   return { id: found.subarray(13, 13 + length - 1), bytes: found }
 }
@@ -81,6 +81,6 @@ function differenceOf(jobId: string, one: Buffer | undefined, other: Buffer | un
   const names = [...new Set([...Object.keys(left), ...Object.keys(right)])]
   const members = names.filter((name) => JSON.stringify(left[name]) !== JSON.stringify(right[name]))
   if (members.includes('applied')) return [{ jobId, is: 'unsettled', members }]
-  // The same values, and yet other bytes: their order or their types.
+  // Equal values with different bytes: the order or the types of the members differ.
   return [{ jobId, is: 'changed', members: members.length > 0 ? members : names }]
 }

@@ -1,39 +1,39 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { type Db, MongoClient } from 'mongodb'
+import { withDeadline } from '#shared/runtime/deadline.ts'
+import { fixedDelay, retry } from '#shared/runtime/retry.ts'
 
 export type Mongo = {
   readonly db: Db
   readonly client: MongoClient
-  /** Whether a primary answers now. Never throws; answers within the time given. */
+  /** Whether a primary answers within this time. Never throws. */
   probe(withinMs: number): Promise<boolean>
-  /** Ends all connections. Idempotent. */
+  /** Closes all connections. Idempotent. */
   close(): Promise<void>
 }
 
 type Options = {
   readonly url: string
   readonly database: string
-  /** After how long a silent server is given up; only long work such as building an index needs more. */
-  readonly silenceMs?: number
-  /** Told why, each time the first connection fails; after the first the driver reconnects by itself. */
+  /** `socketTimeoutMS` of the driver. Only long operations such as building an index need more than the default. */
+  readonly socketTimeoutMs?: number
+  /** Called each time the first connection attempt fails. After the first connection the driver reconnects by itself. */
   readonly onConnectFailed?: (cause: unknown) => void
 }
 
 const betweenConnectsMs = 500
 
 /**
- * A client of one database. It connects from now on until it succeeds, and again after every loss, so a process may
- * start before its database does. Writes wait for a majority of the replica set, 2.5 s at most.
- * Throws `MongoParseError` for a URL that is none.
+ * A client of one database. It tries to connect until it succeeds, so that a process may start before its database.
+ * Writes wait at most 2.5 s for a majority of the replica set. Throws `MongoParseError` for an invalid URL.
  */
-export function createMongo({ url, database, silenceMs = 2_500, onConnectFailed }: Options): Mongo {
+export function createMongo({ url, database, socketTimeoutMs = 2_500, onConnectFailed }: Options): Mongo {
   const client = new MongoClient(url, {
     appName: 'contact-import',
     serverSelectionTimeoutMS: 2_000,
     connectTimeoutMS: 2_000,
     waitQueueTimeoutMS: 2_000,
-    // A stopped server keeps its sockets open: without this a call would wait for it as long as it sleeps.
-    socketTimeoutMS: silenceMs,
+    // A suspended server keeps its sockets open. Without this limit a call would wait until the server resumes.
+    socketTimeoutMS: socketTimeoutMs,
     writeConcern: { w: 'majority', wtimeoutMS: 2_500 },
   })
   const closing = new AbortController()
@@ -41,7 +41,7 @@ export function createMongo({ url, database, silenceMs = 2_500, onConnectFailed 
   return {
     db: client.db(database),
     client,
-    probe: (withinMs) => answersWithin(withinMs, () => isPrimary(client)),
+    probe: (withinMs) => withDeadline(isPrimary(client), withinMs, () => false).catch(() => false),
     async close() {
       closing.abort()
       await client.close()
@@ -50,34 +50,20 @@ export function createMongo({ url, database, silenceMs = 2_500, onConnectFailed 
   }
 }
 
-/** The driver keeps a client whose first connection failed closed for ever; connecting again revives it. */
+/** The driver does not reconnect a client whose first connection failed; `connect` must be called again. */
 async function connectUntil(closing: AbortSignal, client: MongoClient, onConnectFailed?: (cause: unknown) => void) {
-  while (!closing.aborted) {
-    try {
-      await client.connect()
-      break
-    } catch (error) {
+  await retry(() => client.connect(), {
+    delays: fixedDelay(betweenConnectsMs),
+    signal: closing,
+    onError(error) {
       if (!closing.aborted) onConnectFailed?.(error)
-      await delay(betweenConnectsMs, undefined, { signal: closing }).catch(() => undefined)
-    }
-  }
-  // Closed while it was connecting.
+    },
+  })
+  // `close` may have been called during the last connection attempt.
   if (closing.aborted) await client.close()
 }
 
 async function isPrimary(client: MongoClient): Promise<boolean> {
   const hello = await client.db('admin').command({ hello: 1 })
   return hello.isWritablePrimary === true
-}
-
-async function answersWithin(withinMs: number, call: () => Promise<boolean>): Promise<boolean> {
-  const overdue = Promise.withResolvers<boolean>()
-  const timer = setTimeout(() => overdue.resolve(false), withinMs)
-  try {
-    return await Promise.race([call(), overdue.promise])
-  } catch {
-    return false
-  } finally {
-    clearTimeout(timer)
-  }
 }

@@ -1,17 +1,17 @@
 export type GroupCommitOptions<In, Out> = {
-  /** One call to the database for all inputs, in their order; what it rejects with, each caller of the group gets. */
+  /** One call to the database for all inputs, in their order. Its rejection goes to each caller of the group. */
   readonly write: (group: readonly In[]) => Promise<readonly Out[]>
   readonly maxGroup: number
 }
 
 /**
- * A call to the database costs far more than one document more in it. So one call is under way at a time,
- * and writes that come meanwhile leave together in the next.
+ * Group commit: one call to the database runs at a time, and the inputs that arrive meanwhile go together into the next
+ * call. A call costs far more than an additional document in it.
  */
 export function createGroupCommit<In, Out>({ write, maxGroup }: GroupCommitOptions<In, Out>) {
   type Waiting = PromiseWithResolvers<Out> & { readonly input: In }
   const queue: Waiting[] = []
-  let underWay = false
+  let isWriting = false
 
   async function writeGroup(group: readonly Waiting[]): Promise<void> {
     try {
@@ -20,13 +20,13 @@ export function createGroupCommit<In, Out>({ write, maxGroup }: GroupCommitOptio
     } catch (error) {
       for (const waiting of group) waiting.reject(error)
     }
-    underWay = false
+    isWriting = false
     start()
   }
 
   function start(): void {
-    if (underWay || queue.length === 0) return
-    underWay = true
+    if (isWriting || queue.length === 0) return
+    isWriting = true
     void writeGroup(queue.splice(0, maxGroup))
   }
 

@@ -16,13 +16,13 @@ import type {
   ClaimRequest,
   IdempotencyKeys,
 } from '#shared/ports/idempotency-keys.ts'
-import { mapped } from './database-lost.ts'
+import { callDatabase } from './call-database.ts'
 import { createGroupCommit } from './group-commit.ts'
 
 export const idempotencyKeysCollection = 'idempotency_keys'
 
 type ClaimDocument = {
-  /** `client id:key`. A client id holds no colon, so the first one separates; compared byte by byte. */
+  /** `client id:key`. A client id has no colon, so the first colon is the separator. */
   _id: string
   payload_hash: string
   job_id: string
@@ -30,7 +30,7 @@ type ClaimDocument = {
   created_at: Timestamp
   plan: { chunk_size: number; max_contacts: number; region: string; phone_metadata_version: string }
   state: 'in_progress' | 'active'
-  /** The random mark of the call that claimed last: how a caller knows its own claim from another's. */
+  /** A random id of the call that claimed last. A caller compares it to see whether it holds the claim. */
   holder: string
   fence: number
   lease_until: Date
@@ -41,39 +41,39 @@ type ClaimDocument = {
 }
 
 /**
- * Idempotency keys in MongoDB, one document per client and key. Times are those of the caller's clock; the server's
- * own clock only decides when an expired document is removed.
+ * Idempotency keys in MongoDB, one document per client and key. Times come from the caller's clock; the server's clock
+ * only decides when an expired document is deleted.
  */
 export function createMongoIdempotencyKeys({ db }: { readonly db: Db }): IdempotencyKeys & ClaimRecords {
   const keys = db.collection<ClaimDocument>(idempotencyKeysCollection)
-  const insertClaim = createGroupCommit({ write: insertingClaims(keys), maxGroup })
-  const finishClaim = createGroupCommit({ write: finishingClaims(keys), maxGroup })
+  const insertClaim = createGroupCommit({ write: insertClaims(keys), maxGroup })
+  const finishClaim = createGroupCommit({ write: finishClaims(keys), maxGroup })
   return {
     async claim(request, now) {
       const holder = randomUUID()
       const fresh = freshClaim(request, holder, now)
-      const document = await mapped(async () =>
+      const document = await callDatabase(async () =>
         (await insertClaim(fresh)) ? fresh : claimOrRead(keys, request, holder, now),
       )
       return outcomeFor(document, request, holder)
     },
 
     async finish(claim, response, now) {
-      return await mapped(() => finishClaim({ filter: heldBy(claim), update: finishing(response, now) }))
+      return await callDatabase(() => finishClaim({ filter: heldBy(claim), update: finishUpdate(response, now) }))
     },
 
     async release(claim) {
-      await mapped(() => keys.deleteOne({ ...heldBy(claim), state: 'in_progress' }))
+      await callDatabase(() => keys.deleteOne({ ...heldBy(claim), state: 'in_progress' }))
     },
 
     async find(clientId, key, now) {
       const unexpired = { _id: idOf(clientId, key), expires_at: { $gt: new Date(now) } }
-      const document = await mapped(() => keys.findOne(unexpired))
+      const document = await callDatabase(() => keys.findOne(unexpired))
       return document && claimOf(document)
     },
 
     async findByJob(clientId, jobId) {
-      const document = await mapped(() => keys.findOne({ job_id: jobId }))
+      const document = await callDatabase(() => keys.findOne({ job_id: jobId }))
       const claim = document && claimOf(document)
       return claim?.clientId === clientId ? claim : null
     },
@@ -82,7 +82,7 @@ export function createMongoIdempotencyKeys({ db }: { readonly db: Db }): Idempot
 
 const idOf = (clientId: string, key: string) => `${clientId}:${key}`
 
-/** A job id is new with every fresh claim, and the fence grows with every take-over: together they name one holder. */
+/** Each new claim has a new job id, and each take-over increments the fence: both together identify one holder. */
 const heldBy = (claim: Claim) => ({
   _id: idOf(claim.clientId, claim.key),
   job_id: claim.jobId,
@@ -91,14 +91,14 @@ const heldBy = (claim: Claim) => ({
 
 const duplicateKey = 11000
 
-/** Few enough that one group never takes long. */
+/** Bounds the duration of one bulk write. */
 const maxGroup = 100
 
 /**
- * Whether each claim was inserted: most keys are new. False for those whose key is there already. Upserts rather than
- * inserts, because the driver makes an error of each insert that finds its key taken, and replays find nothing else.
+ * Returns for each claim whether it was inserted; false if the key exists. Uses upserts: an insert of an existing key
+ * would cost an error object in the driver for every replay.
  */
-const insertingClaims = (keys: Collection<ClaimDocument>) => async (claims: readonly ClaimDocument[]) => {
+const insertClaims = (keys: Collection<ClaimDocument>) => async (claims: readonly ClaimDocument[]) => {
   const writes = claims.map(({ _id, ...members }) => ({
     updateOne: { filter: { _id }, update: { $setOnInsert: members }, upsert: true },
   }))
@@ -106,7 +106,7 @@ const insertingClaims = (keys: Collection<ClaimDocument>) => async (claims: read
   return claims.map((_, index) => Object.hasOwn(upsertedIds, index))
 }
 
-/** Two upserts of one new key at once may collide in the unique index: then one of them found it taken. */
+/** Two concurrent upserts of one new key may both insert: one of them then fails on the unique index. */
 function resultOfCollisions(error: unknown): BulkWriteResult {
   if (!(error instanceof MongoBulkWriteError) || error.result.getWriteConcernError() !== undefined) throw error
   const faults = [error.writeErrors].flat()
@@ -116,8 +116,8 @@ function resultOfCollisions(error: unknown): BulkWriteResult {
 
 type Finish = { readonly filter: ReturnType<typeof heldBy>; readonly update: Document[] }
 
-/** Whether each claim is still its holder's. A group tells only how many are, so unless all are, each is asked again. */
-const finishingClaims = (keys: Collection<ClaimDocument>) => async (finishes: readonly Finish[]) => {
+/** Returns for each claim whether its holder still holds it. A bulk result has only a total, so a mismatch is repeated singly. */
+const finishClaims = (keys: Collection<ClaimDocument>) => async (finishes: readonly Finish[]) => {
   const writes = finishes.map((updateOne) => ({ updateOne }))
   const { matchedCount } = await keys.bulkWrite(writes, { ordered: false })
   if (matchedCount === finishes.length) return finishes.map(() => true)
@@ -126,7 +126,7 @@ const finishingClaims = (keys: Collection<ClaimDocument>) => async (finishes: re
   )
 }
 
-/** For a key that is there already. Its record may expire meanwhile, so this inserts as well. */
+/** For a key that exists. Also inserts, because the stored claim may expire in the meantime. */
 async function claimOrRead(
   keys: Collection<ClaimDocument>,
   request: ClaimRequest,
@@ -137,7 +137,7 @@ async function claimOrRead(
   try {
     const document = await keys.findOneAndUpdate(
       { _id: idOf(request.clientId, request.key) },
-      claiming(request, holder, now),
+      claimUpdate(request, holder, now),
       { upsert: true, returnDocument: 'after' },
     )
     if (document === null) throw new Error('An upsert returned no document.')
@@ -149,8 +149,8 @@ async function claimOrRead(
   }
 }
 
-/** The pipeline that claims, counts, takes over, or leaves the document as it is: decided and done in the server. */
-function claiming(request: ClaimRequest, holder: string, now: Instant): Document[] {
+/** The update pipeline that claims, counts a replay, takes over, or changes nothing; atomic in the server. */
+function claimUpdate(request: ClaimRequest, holder: string, now: Instant): Document[] {
   const at = new Date(now)
   const absentOrExpired = { $or: [{ $eq: [{ $type: '$state' }, 'missing'] }, { $lte: ['$expires_at', at] }] }
   const counted = { access_count: { $add: ['$access_count', 1] }, accessed_at: { $max: ['$accessed_at', at] } }
@@ -167,7 +167,7 @@ function claiming(request: ClaimRequest, holder: string, now: Instant): Document
 const unchanged = '$$ROOT'
 const changed = (members: Document) => ({ $mergeObjects: [unchanged, members] })
 
-/** The document of the first condition that holds, else the one there is. (`$switch` spells its cases `then`.) */
+/** The document of the first true condition, else the stored one. (`$switch` would need a member named `then`.) */
 const firstThatApplies = (...cases: readonly (readonly [condition: Document, document: unknown])[]) =>
   cases.reduceRight<unknown>(
     (otherwise, [condition, document]) => ({ $cond: [condition, document, otherwise] }),
@@ -198,8 +198,8 @@ function freshClaim(request: ClaimRequest, holder: string, now: Instant): ClaimD
   }
 }
 
-/** Done a second time, after an answer that was lost, it changes nothing. */
-function finishing(response: string, now: Instant): Document[] {
+/** Idempotent: a second call after a lost response changes nothing. */
+function finishUpdate(response: string, now: Instant): Document[] {
   const finished = { state: 'active', response, access_count: 1, accessed_at: new Date(now) }
   return [{ $replaceWith: firstThatApplies([{ $ne: ['$state', 'active'] }, changed({ $literal: finished })]) }]
 }

@@ -8,6 +8,7 @@ import {
 } from 'mongodb'
 import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
 import type {
+  FoldPositions,
   ImportJobReader,
   ImportJobWriter,
   JobChange,
@@ -15,18 +16,18 @@ import type {
   JobSummaryDocument,
 } from '#shared/ports/import-jobs.ts'
 import type { TopicPartition } from '#shared/ports/subscription.ts'
-import { mapped } from './database-lost.ts'
+import { callDatabase } from './call-database.ts'
 
 export const importJobsCollection = 'import_jobs'
 export const positionsCollection = 'projection_positions'
 
-/** One document per partition number, so that the positions of its topics move together or not at all. */
+/** One document per partition number, so that the positions of both topics change atomically. */
 type PositionDocument = {
-  /** `collection/partition`: each collection of documents has its own positions. */
+  /** `collection/partition`: each collection of job documents has its own positions. */
   _id: string
   collection: string
   partition: number
-  /** By topic, with slashes: a dot would be a path within the document. */
+  /** By topic name with slashes, because MongoDB reads a dot as a path. */
   offsets: Record<string, number>
 }
 const fieldOf = (topic: TopicPartition['topic']): string => topic.replaceAll('.', '/')
@@ -34,24 +35,24 @@ const pathOf = (topic: TopicPartition['topic']): string => `offsets.${fieldOf(to
 
 type Options = {
   readonly db: Db
-  /** Where the documents are; a rebuild writes another collection beside the one being read. */
+  /** A rebuild writes to another collection than the active one. */
   readonly collection?: string
 }
 
-/** The read model in MongoDB, and beside it the positions up to which the log is folded into it. */
+/** One collection of the read model in MongoDB, and its fold positions. */
 export function createMongoImportJobs({
   db,
   collection = importJobsCollection,
-}: Options): ImportJobWriter & ImportJobReader {
+}: Options): ImportJobWriter & FoldPositions & ImportJobReader {
   const jobs = db.collection<ImportJobDocument>(collection)
   const positions = db.collection<PositionDocument>(positionsCollection)
   const positionId = (partition: number) => `${collection}/${partition}`
   return {
     async load(jobIds) {
       const read = async (ids: readonly string[]) => {
-        // Majority: an event that a document only seems to have, until a roll-back, would never be written again.
+        // Majority: a document version that is rolled back later would hide an event that must be folded again.
         const found = jobs.find({ _id: { $in: [...ids] } }, { readConcern: 'majority' })
-        return await mapped(() => found.toArray())
+        return await callDatabase(() => found.toArray())
       }
       const found = await Promise.all([...slices(jobIds, documentsPerRead)].map(read))
       return new Map(found.flat().map((document) => [document._id, document]))
@@ -59,7 +60,7 @@ export function createMongoImportJobs({
 
     async save(changes) {
       const write = async (slice: readonly JobChange[]) => {
-        const refused = await mapped(() => writeUnordered(jobs, slice.map(writeFor)))
+        const refused = await callDatabase(() => writeUnordered(jobs, slice.map(writeFor)))
         return refused.flatMap((index) => slice.slice(index, index + 1).map(idOf))
       }
       return (await Promise.all([...slices(changes, itemsPerWrite, weightOf)].map(write))).flat()
@@ -67,8 +68,8 @@ export function createMongoImportJobs({
 
     async positions(partitions) {
       const ids = new Set(partitions.map(({ partition }) => positionId(partition)))
-      // Majority: a position that could still be rolled back would skip what the documents then lack.
-      const found = await mapped(() =>
+      // Majority: a position that is rolled back later would skip events that the documents lack.
+      const found = await callDatabase(() =>
         positions.find({ _id: { $in: [...ids] } }, { readConcern: 'majority' }).toArray(),
       )
       const byPartition = new Map(found.map(({ partition, offsets }) => [partition, offsets]))
@@ -86,7 +87,7 @@ export function createMongoImportJobs({
           updateOne: {
             filter: { _id: positionId(partition), ...Object.fromEntries(fences) },
             update: {
-              // $max: a former owner of the partition that reports late must not move it back.
+              // $max: a late write by the partition's former owner must not move the position back.
               $max: Object.fromEntries(topics.map(({ topic, to }) => [pathOf(topic), to])),
               $setOnInsert: { collection, partition },
             },
@@ -94,33 +95,33 @@ export function createMongoImportJobs({
           },
         }
       })
-      const { matchedCount, upsertedCount } = await mapped(() => positions.bulkWrite(writes, { ordered: false }))
+      const { matchedCount, upsertedCount } = await callDatabase(() => positions.bulkWrite(writes, { ordered: false }))
       return matchedCount + upsertedCount === writes.length
     },
 
     async find(jobId) {
-      return await mapped(() => jobs.findOne({ _id: jobId }))
+      return await callDatabase(() => jobs.findOne({ _id: jobId }))
     },
 
     async list(listing) {
       const found = jobs.find<JobSummaryDocument>(filterFor(listing), { projection: { chunks: 0, early: 0 } })
-      return await mapped(() => found.sort({ created_at: -1, _id: -1 }).limit(listing.limit).toArray())
+      return await callDatabase(() => found.sort({ created_at: -1, _id: -1 }).limit(listing.limit).toArray())
     },
 
     async applied(jobIds) {
       const found = jobs.find({ _id: { $in: [...jobIds] } }, { projection: { applied: 1 } })
-      return new Map((await mapped(() => found.toArray())).map(({ _id, applied }) => [_id, applied]))
+      return new Map((await callDatabase(() => found.toArray())).map(({ _id, applied }) => [_id, applied]))
     },
   }
 }
 
-/** Bounds of one call, so that none comes near the time limit: a job may have 1,000 chunks, about 0.25 MB. */
+/** Keep one call well below its time limit: a job may have 1,000 chunks, about 0.25 MB. */
 const documentsPerRead = 100
 const itemsPerWrite = 2_000
 const weightOf = ({ document }: JobChange) => 1 + document.chunks.length
 const idOf = ({ document }: JobChange) => document._id
 
-/** Finds the stored document only at the offsets it was folded from; otherwise the insert meets its `_id`. */
+/** Compare and set: if the stored offsets differ, the upsert fails on the unique `_id`. */
 function writeFor({ document, foldedFrom }: JobChange): AnyBulkWriteOperation<ImportJobDocument> {
   if (foldedFrom === null) return { insertOne: { document } }
   const filter = {
@@ -136,7 +137,7 @@ function filterFor({ clientId, status, createdAfter, after }: JobListing): Filte
     client_id: clientId,
     ...(status !== null && { status }),
     ...(createdAfter !== null && { created_at: { $gt: createdAfter } }),
-    // $lte beside the $or bounds the index; the $or alone would be looked up twice.
+    // The additional $lte bounds the index scan; the $or alone would need two scans.
     ...(after !== null && {
       $and: [
         { created_at: { $lte: after.createdAt } },
@@ -148,7 +149,7 @@ function filterFor({ clientId, status, createdAfter, after }: JobListing): Filte
 
 const duplicateKey = 11000
 
-/** The indexes of the writes that met another document; all the others are done. */
+/** Returns the indexes of the writes that found another version of the document. All other writes are done. */
 async function writeUnordered(
   jobs: Collection<ImportJobDocument>,
   writes: readonly AnyBulkWriteOperation<ImportJobDocument>[],
@@ -165,7 +166,7 @@ async function writeUnordered(
   }
 }
 
-/** Consecutive parts that each weigh at most `limit`, or are one item. */
+/** Consecutive slices. Each weighs at most `limit` or has one item. */
 function* slices<T>(items: readonly T[], limit: number, weigh: (item: T) => number = () => 1): Generator<readonly T[]> {
   let slice: T[] = []
   let weight = 0

@@ -1,6 +1,6 @@
 import type { Db, IndexDescriptionInfo } from 'mongodb'
 import { apiClientsCollection } from './api-client-document.ts'
-import { mapped } from './database-lost.ts'
+import { callDatabase } from './call-database.ts'
 import { idempotencyKeysCollection } from './idempotency-keys.ts'
 import { importJobsCollection } from './import-jobs.ts'
 import { createMongoProjections } from './projections.ts'
@@ -12,22 +12,22 @@ type Index = {
   readonly expireAfterSeconds?: number
 }
 
-/** Every index beside `_id`, by collection. */
+/** All indexes except `_id`, by collection. */
 export const indexes: Readonly<Record<string, readonly Index[]>> = {
   [idempotencyKeysCollection]: [
     { name: 'job_id', key: { job_id: 1 } },
-    // Each document names the moment itself.
+    // 0: the document expires at the time in the field.
     { name: 'expires_at', key: { expires_at: 1 }, expireAfterSeconds: 0 },
   ],
   [apiClientsCollection]: [{ name: 'keys.id', key: { 'keys.id': 1 }, unique: true }],
-  // A client's jobs, newest first; a rare status must be found without looking at all the others.
+  // A client's jobs, newest first. The second index finds a rare status without a scan of all jobs.
   [importJobsCollection]: [
     { name: 'listed', key: { client_id: 1, created_at: -1, _id: -1 } },
     { name: 'listed by status', key: { client_id: 1, status: 1, created_at: -1, _id: -1 } },
   ],
 }
 
-/** A large collection takes minutes. The connection must be made with a `silenceMs` as long. */
+/** Building an index on a large collection takes minutes. Connect with this value as `socketTimeoutMs`. */
 export const buildLimitMs = 30 * 60_000
 
 export type AppliedIndex = {
@@ -36,20 +36,20 @@ export type AppliedIndex = {
   readonly is: 'present' | 'created'
 }
 
-/** Indexes of our names exist with other definitions. Nothing was changed. */
+/** An index with one of our names has a different definition. Nothing was changed. */
 export class IndexDrift extends Error {
   readonly code = 'index_drift'
 
   constructor(faults: readonly string[]) {
-    super(`Indexes differ from what this version needs, and nothing was changed. ${faults.join(' ')}`)
+    super(`Existing indexes differ from the definitions of this version. Nothing was changed. ${faults.join(' ')}`)
     this.name = 'IndexDrift'
   }
 }
 
 /**
- * Creates the indexes that are missing; foreign ones stay. Idempotent. Those of the read model go to the collection
- * that is read now.
- * Throws `IndexDrift`, before it changes anything, when one of our names has another definition, and `DependencyLost`.
+ * Creates missing indexes and keeps all other indexes. Idempotent. The indexes of the read model are created on its
+ * active collection. Throws `IndexDrift` before any change when an index with one of our names has a different
+ * definition. Throws `DependencyLost`.
  */
 export async function applyIndexes(db: Db): Promise<readonly AppliedIndex[]> {
   const { active } = await createMongoProjections({ db }).state()
@@ -59,7 +59,7 @@ export async function applyIndexes(db: Db): Promise<readonly AppliedIndex[]> {
   )
 }
 
-/** The indexes of the read model on a collection that will be read. As `applyIndexes`. */
+/** Creates the indexes of the read model on this collection; otherwise as `applyIndexes`. */
 export const applyReadModelIndexes = (db: Db, collection: string): Promise<readonly AppliedIndex[]> =>
   apply(db, [[collection, indexes[importJobsCollection] ?? []]])
 
@@ -81,7 +81,10 @@ async function apply(db: Db, lists: Wanted): Promise<readonly AppliedIndex[]> {
 
   for (const { collection, index, found } of planned) {
     if (found !== undefined) continue
-    await mapped(() => db.collection(collection).createIndexes([{ ...index, key: { ...index.key } }]), buildLimitMs)
+    await callDatabase(
+      () => db.collection(collection).createIndexes([{ ...index, key: { ...index.key } }]),
+      buildLimitMs,
+    )
   }
   return planned.map(({ collection, index, found }) => ({
     collection,
@@ -91,11 +94,11 @@ async function apply(db: Db, lists: Wanted): Promise<readonly AppliedIndex[]> {
 }
 
 async function indexesOf(db: Db, collection: string): Promise<readonly IndexDescriptionInfo[]> {
-  const exists = await mapped(() => db.listCollections({ name: collection }, { nameOnly: true }).hasNext())
-  return exists ? await mapped(() => db.collection(collection).listIndexes().toArray()) : []
+  const exists = await callDatabase(() => db.listCollections({ name: collection }, { nameOnly: true }).hasNext())
+  return exists ? await callDatabase(() => db.collection(collection).listIndexes().toArray()) : []
 }
 
-/** What makes two indexes the same, as text. */
+/** Two indexes are equal if these texts are equal. */
 const define = (index: Index | IndexDescriptionInfo) =>
   JSON.stringify({
     key: index.key,
@@ -104,5 +107,5 @@ const define = (index: Index | IndexDescriptionInfo) =>
   })
 
 const driftOf = (collection: string, wanted: Index, found: IndexDescriptionInfo) =>
-  `${collection}.${wanted.name} is ${define(found)} and should be ${define(wanted)}: drop it, ` +
-  `db.${collection}.dropIndex("${wanted.name}"), and apply the indexes again.`
+  `${collection}.${wanted.name} is ${define(found)} and should be ${define(wanted)}. Drop it with ` +
+  `db.${collection}.dropIndex("${wanted.name}") and apply the indexes again.`

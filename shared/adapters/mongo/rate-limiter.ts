@@ -2,35 +2,35 @@ import type { Db } from 'mongodb'
 import { RateLimiterMemory, RateLimiterMongo, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Quota, RateLimiter } from '#shared/ports/rate-limiter.ts'
 import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
-import { mapped } from './database-lost.ts'
+import { callDatabase } from './call-database.ts'
 import { createGroupCommit } from './group-commit.ts'
 
 export const rateLimitsCollection = 'rate_limits'
 
-/** A request waits no longer than this for the shared count. */
+/** The longest time that a request waits for the shared count. */
 const deadlineMs = 1_000
-/** All that wait: a request waits for the count under way and its own, and for no other. */
+/** Practically unlimited: a request waits for the running count and for its own, never for a third. */
 const maxGroup = 10_000
-/** After a failure, for how long the shared count is not asked again, so that not every request waits for it. */
-const silenceMs = 1_000
+/** After a failure the shared count is not used for this time, so that not every request waits for the deadline. */
+const cooldownMs = 1_000
 
 type Options = {
   readonly db: Db
-  /** Told why, once each time the processes begin to limit by themselves. */
-  readonly onStandIn?: (cause: unknown) => void
-  /** One second, but for tests that must not meet the end of a window. */
+  /** Called once each time this process begins to count in memory, because the shared count failed. */
+  readonly onFallback?: (cause: unknown) => void
+  /** Default 1. Tests use a longer window, so that it does not end during the test. */
   readonly windowSeconds?: number
 }
 
-/** `at`: the time of the database when it counted. All instances share that clock. */
+/** `at`: the database's time of the count, a clock that all instances share. */
 type Window = { readonly _id: string; readonly points: number; readonly expire: Date; readonly at: Date }
 type Count = (key: string, points: number, windowMs: number) => Promise<Window>
 
 /**
- * The library's limiter on MongoDB, with another way to count. Its own takes a second call whenever a window has
- * ended, and reads the end of a window from the clock of each instance.
+ * The library's MongoDB limiter with another statement. The library needs a second call when a window has ended, and it
+ * compares the end of a window with the clock of each instance.
  */
-class OneCallLimiter extends RateLimiterMongo {
+class SingleCallLimiter extends RateLimiterMongo {
   readonly #count: Count
 
   constructor(count: Count, { db, points, duration }: { db: Db; points: number; duration: number }) {
@@ -58,17 +58,17 @@ class OneCallLimiter extends RateLimiterMongo {
 }
 
 /**
- * Limits clients in MongoDB: one call per request or less, none for a client that this process knows to be exhausted. A
- * window begins with its first request. The count is not waited for on a majority: losing a second of it harms nobody.
+ * Counts requests per client in MongoDB in fixed windows that begin with the first request. At most one call per
+ * request; none for a client whose quota this process knows to be used up. Write concern 1: losing one window is harmless.
  */
-export function createMongoRateLimiter({ db, onStandIn, windowSeconds = 1 }: Options): RateLimiter {
-  const count = restingWhenLost(inGroups(createCount(db)), onStandIn)
-  const limiters = new Map<number, OneCallLimiter>()
+export function createMongoRateLimiter({ db, onFallback, windowSeconds = 1 }: Options): RateLimiter {
+  const count = withCooldown(inGroups(createCount(db)), onFallback)
+  const limiters = new Map<number, SingleCallLimiter>()
 
-  function limiterFor(perSecond: number): OneCallLimiter {
+  function limiterFor(perSecond: number): SingleCallLimiter {
     const known = limiters.get(perSecond)
     if (known !== undefined) return known
-    const limiter = new OneCallLimiter(count, { db, points: perSecond, duration: windowSeconds })
+    const limiter = new SingleCallLimiter(count, { db, points: perSecond, duration: windowSeconds })
     limiters.set(perSecond, limiter)
     return limiter
   }
@@ -77,9 +77,10 @@ export function createMongoRateLimiter({ db, onStandIn, windowSeconds = 1 }: Opt
     async consume(clientId, perSecond) {
       try {
         return quotaOf(await limiterFor(perSecond).consume(clientId), true)
-      } catch (refusal) {
-        if (refusal instanceof RateLimiterRes) return quotaOf(refusal, false)
-        throw refusal
+      } catch (thrown) {
+        // The library rejects with the quota when the limit is exceeded.
+        if (thrown instanceof RateLimiterRes) return quotaOf(thrown, false)
+        throw thrown
       }
     },
   }
@@ -91,14 +92,14 @@ const quotaOf = ({ remainingPoints, msBeforeNext }: RateLimiterRes, allowed: boo
   resetMs: msBeforeNext,
 })
 
-/** One statement whatever is stored, on one `_id`: the server itself repeats it when two begin a window at once. */
+/** One statement on one `_id`. The server repeats it when two requests begin a window at the same time. */
 function createCount(db: Db): Count {
   const windows = db.collection<Window>(rateLimitsCollection, { writeConcern: { w: 1 } })
   return async (key, points, windowMs) => {
     const fullWindowFromNow = { $add: ['$$NOW', windowMs] }
-    // A window that ends later than one begun now is from before the clock was set back.
+    // A window that ends later than a window begun now is from before the clock was set back.
     const running = { $and: [{ $gt: ['$expire', '$$NOW'] }, { $lte: ['$expire', fullWindowFromNow] }] }
-    const counted = await mapped(
+    const counted = await callDatabase(
       () =>
         windows.findOneAndUpdate(
           { _id: key },
@@ -120,7 +121,7 @@ function createCount(db: Db): Count {
   }
 }
 
-/** Requests of one client that come while its count is under way are counted together, and get a place in it each. */
+/** Requests of one client that arrive during a call are counted together in the next; each gets its own place. */
 function inGroups(count: Count): Count {
   type Request = { readonly points: number; readonly windowMs: number }
   const clients = new Map<string, (request: Request) => Promise<Window>>()
@@ -138,12 +139,12 @@ function inGroups(count: Count): Count {
   return (key, points, windowMs) => {
     const commit = clients.get(key) ?? createGroupCommit({ write: counting(key), maxGroup })
     clients.set(key, commit)
-    return mapped(() => commit({ points, windowMs }), deadlineMs)
+    return callDatabase(() => commit({ points, windowMs }), deadlineMs)
   }
 }
 
-/** Fails at once for a while after a failure; the limiter in memory answers then. */
-function restingWhenLost(count: Count, onStandIn?: (cause: unknown) => void): Count {
+/** After a failure, fails at once for `cooldownMs`; the library then uses its limiter in memory. */
+function withCooldown(count: Count, onFallback?: (cause: unknown) => void): Count {
   let lost: { readonly cause: unknown; readonly until: number } | null = null
   return async (key, points, windowMs) => {
     if (lost !== null && performance.now() < lost.until) throw new DependencyLost('database', lost.cause)
@@ -152,8 +153,8 @@ function restingWhenLost(count: Count, onStandIn?: (cause: unknown) => void): Co
       lost = null
       return counted
     } catch (cause) {
-      if (lost === null) onStandIn?.(cause)
-      lost = { cause, until: performance.now() + silenceMs }
+      if (lost === null) onFallback?.(cause)
+      lost = { cause, until: performance.now() + cooldownMs }
       throw cause
     }
   }

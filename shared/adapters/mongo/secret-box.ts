@@ -1,9 +1,9 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 
-/** Encrypts secrets at rest. `context` (whose secret it is) is authenticated: a copied record cannot be opened. */
+/** Encrypts secrets at rest. `context` is the owner's id; it is authenticated, so that a copied record cannot be opened. */
 export interface SecretBox {
   seal(secret: string, context: string): string
-  /** Throws when it was sealed with another key or for another context. */
+  /** Throws when the secret was sealed with another key or for another context. */
   open(sealed: string, context: string): string
 }
 
@@ -12,7 +12,7 @@ const keyBytes = 32
 const ivBytes = 12
 const tagBytes = 16
 
-/** AES-256-GCM (NIST SP 800-38D) with a random nonce per secret. `key` is SECRETS_KEY, decoded: 32 bytes, else it throws. */
+/** AES-256-GCM (NIST SP 800-38D) with a random nonce per secret. `key`: SECRETS_KEY decoded; throws unless it has 32 bytes. */
 export function createSecretBox(key: Uint8Array): SecretBox {
   if (key.length !== keyBytes) throw new RangeError(`SECRETS_KEY must be ${keyBytes} bytes; it has ${key.length}.`)
   return {
@@ -41,7 +41,7 @@ export function createSecretBox(key: Uint8Array): SecretBox {
   }
 }
 
-/** For a process without SECRETS_KEY: it serves clients that do not sign, and says what is missing for the others. */
+/** For a process without SECRETS_KEY: clients that do not sign work, and sealing or opening a secret throws. */
 export const noSecretBox: SecretBox = {
   seal: () => refuse('encrypted'),
   open: () => refuse('decrypted'),

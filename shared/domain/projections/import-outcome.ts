@@ -1,18 +1,15 @@
 import type { ImportOutcome } from '#schemas/events/jobs.ts'
 import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
 
-/** Whether every chunk of the job has its outcome. It never changes back. */
-export const isEnded = (document: ImportJobDocument | null): boolean =>
+/** Whether every chunk of the job has its outcome. Final. */
+export const isFinished = (document: ImportJobDocument | null): boolean =>
   document !== null && (document.status === 'completed' || document.status === 'failed')
 
-/**
- * How the job ended, or null while it has not. It follows from the document alone, so whoever folds the same facts
- * tells the same event.
- */
-export function outcomeOf(document: ImportJobDocument): ImportOutcome | null {
+/** The event that announces the finished job, or null for an unfinished one. Derived from the document alone. */
+export function importOutcomeOf(document: ImportJobDocument): ImportOutcome | null {
   const { client_id, correlation_id, total_contacts, valid_contacts, invalid_contacts } = document
   const { chunks_total, created_at, completed_at, error_message } = document
-  if (!isEnded(document) || client_id === null || correlation_id === null) return null
+  if (!isFinished(document) || client_id === null || correlation_id === null) return null
   if (total_contacts === null || valid_contacts === null || invalid_contacts === null) return null
   if (chunks_total === null || created_at === null || completed_at === null) return null
   const facts = {

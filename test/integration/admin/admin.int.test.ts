@@ -134,7 +134,7 @@ describe('clients', () => {
       expect(await admin(...args)).toEqual({ exitCode: 1, json: null, message: expect.stringMatching(message) })
     }
     await value('clients', 'revoke', id)
-    expect((await admin('clients', 'rotate-key', id)).message).toMatch(/is revoked, for good/)
+    expect((await admin('clients', 'rotate-key', id)).message).toMatch(/is revoked, which is final/)
   })
 })
 

@@ -29,16 +29,16 @@ afterAll(async () => {
 })
 
 async function admin(...args: string[]) {
-  const told: string[] = []
+  const lines: string[] = []
   const { exitCode, json, message } = await runAdmin(
     args,
-    composeAdmin(own.environment, (line) => told.push(line)),
+    composeAdmin(own.environment, (line) => lines.push(line)),
   )
   return {
     exitCode,
     value: JSON.parse(json ?? 'null'),
     message,
-    told: told.join('\n'),
+    printed: lines.join('\n'),
     failed: exitCode ? message : '',
   }
 }
@@ -90,14 +90,14 @@ describe('projections', () => {
     await append(500)
     await expectProjected(own.mongo.db, await theLog())
     const stop = traffic()
-    const { failed, value, message, told } = await admin('projections', 'rebuild')
+    const { failed, value, message, printed } = await admin('projections', 'rebuild')
     const { faults, jobs } = await stop()
     expect({ failed, faults }).toEqual({ failed: '', faults: [] })
     expect(jobs).toBeGreaterThan(20)
     expect(value).toMatchObject({ collection: 'import_jobs_2', differing: 0, differences: [], switched: true })
     expect(value.documents).toBeGreaterThanOrEqual(500)
     expect(message).toMatch(/0 of \d+ documents differ/)
-    expect(told).toMatch(/\d+ events folded in [\d.]+ s, \d+ per second\./)
+    expect(printed).toMatch(/\d+ events folded in [\d.]+ s, \d+ per second\./)
     expect(await active()).toBe('import_jobs_2')
     await append(50)
     await expectProjected(own.mongo.db, await theLog(), { collection: 'import_jobs_2' })
@@ -154,7 +154,7 @@ describe('projections', () => {
 
   it.each([
     ['while it builds', /Building/],
-    ['after the switch', /is read now/],
+    ['after the switch', /is active now/],
   ])('a rebuild killed %s harms nothing, and the next one succeeds', async (_when, line) => {
     const child = spawn(process.execPath, [join('services', 'admin', 'main.ts'), 'projections', 'rebuild'], {
       env: { ...process.env, ...own.environment },

@@ -3,13 +3,13 @@ import { permissions } from '#schemas/http/contracts.ts'
 import { createMongoApiClientRegistry } from '#shared/adapters/mongo/api-client-registry.ts'
 import { createMongo } from '#shared/adapters/mongo/connect.ts'
 import { createSecretBox } from '#shared/adapters/mongo/secret-box.ts'
-import type { ApiClientRegistry, ApiClientSettings } from '#shared/ports/api-client-registry.ts'
+import type { ApiClientCredentials, ApiClientRegistry, ApiClientSettings } from '#shared/ports/api-client-registry.ts'
 
 export type OwnClient = { readonly clientId: string; readonly apiKey: string; readonly signingSecret: string }
 
 /** The API clients of a system that a test started. */
 export type OwnClients = {
-  readonly registry: ApiClientRegistry
+  readonly registry: ApiClientRegistry & ApiClientCredentials
   /** May do everything without limit, but for what the settings say. */
   add(settings?: Partial<ApiClientSettings>): Promise<OwnClient>
   close(): Promise<void>

@@ -11,7 +11,6 @@ import { createJobCursors, createListJobs } from '#services/query/list-jobs.ts'
 import { queryRoutes } from '#services/query/query-routes.ts'
 import { createReadIdempotencyKey } from '#services/query/read-idempotency-key.ts'
 import { createReadJob } from '#services/query/read-job.ts'
-import { createMemoryImportJobs } from '#shared/adapters/memory/import-jobs.ts'
 import { systemClock } from '#shared/adapters/system-clock.ts'
 import { createGuard } from '#shared/http/guard.ts'
 import { healthRoutes } from '#shared/http/health-routes.ts'
@@ -20,6 +19,7 @@ import { silentLog } from '#test/support/silent-log.ts'
 import { createMemoryApiClients } from '#test/twins/api-clients.ts'
 import { createMemoryEventLog, type MemoryEventLog } from '#test/twins/event-log.ts'
 import { createMemoryIdempotencyKeys } from '#test/twins/idempotency-keys.ts'
+import { createMemoryImportJobs } from '#test/twins/import-jobs.ts'
 
 export type MemoryApp = {
   readonly app: FastifyInstance

@@ -1,21 +1,21 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { TopicName } from '#schemas/events/catalogue.ts'
-import { createMemoryImportJobs } from '#shared/adapters/memory/import-jobs.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
-import type { ImportJobReader, ImportJobWriter } from '#shared/ports/import-jobs.ts'
+import type { ImportJobReader } from '#shared/ports/import-jobs.ts'
 import type { Position } from '#shared/ports/subscription.ts'
-import { foldBatch, openPositions } from '#shared/read-model/fold-batch.ts'
+import { foldBatch, openPositions, type ReadModelStore } from '#shared/read-model/fold-batch.ts'
 import { toFoldItem } from '#shared/read-model/fold-item.ts'
 import { asTexts, documentsOf, inPartition, jobHistory } from '#test/support/builders/job-history.ts'
 import { createRandom, type Random } from '#test/support/builders/random.ts'
-import { silentLog } from '#test/support/silent-log.ts'
+import { silentLog } from '#test/support/silentLog-log.ts'
+import { createMemoryImportJobs } from '#test/twins/import-jobs.ts'
 
 const partition = 3
 const topicsOfLog: TopicName[] = ['contact-import.imports', 'contact-import.deliveries']
 const beginnings = topicsOfLog.map((topic) => ({ topic, partition, offset: 0 }))
 
-type Store = ImportJobWriter & ImportJobReader
+type Store = ReadModelStore & ImportJobReader
 type Trouble = 'killed before' | 'killed after' | 'put back' | null
 type Effect = { readonly run: (store: Store) => Promise<unknown>; readonly moves: boolean }
 
@@ -48,7 +48,7 @@ function troubledStore(random: Random) {
     if (meets === 'killed after') throw new Error('killed')
     return result
   }
-  const jobs: ImportJobWriter = {
+  const jobs: ReadModelStore = {
     load: (ids) => call((store) => store.load(ids)),
     positions: (partitions) => call((store) => store.positions(partitions)),
     save: (changes) => call((store) => store.save(changes), { changes: true }),
@@ -67,7 +67,7 @@ function troubledStore(random: Random) {
 const positionsIn = async (store: Store): Promise<string> => JSON.stringify(await store.positions(beginnings))
 
 /** Whoever owns the partition: reads on from the stored positions, and from its own knowledge while it lives. */
-function createOwner(jobs: ImportJobWriter, log: readonly LogRecord[]) {
+function createOwner(jobs: ReadModelStore, log: readonly LogRecord[]) {
   let stored: readonly Position[] | null = null
 
   return async function step(sizes: readonly number[]): Promise<boolean> {
@@ -80,7 +80,7 @@ function createOwner(jobs: ImportJobWriter, log: readonly LogRecord[]) {
     })
     try {
       if (batch.length > 0)
-        stored = await foldBatch({ jobs, stored, items: batch.map((record) => toFoldItem(record, silentLog)) })
+        stored = await foldBatch({ store: jobs, stored, items: batch.map((record) => toFoldItem(record, silentLog)) })
     } catch {
       stored = null
     }
@@ -163,16 +163,16 @@ test('a batch that says nothing new writes no document', async () => {
   )
   const inner = createMemoryImportJobs()
   const saved: number[] = []
-  const jobs: ImportJobWriter = {
+  const jobs: ReadModelStore = {
     ...inner,
     save: (changes) => {
       saved.push(changes.length)
       return inner.save(changes)
     },
   }
-  const stored = await foldBatch({ jobs, stored: [], items })
+  const stored = await foldBatch({ store: jobs, stored: [], items })
   expect(saved).toEqual([3])
-  expect(await foldBatch({ jobs, stored: stored ?? [], items })).toEqual(stored)
+  expect(await foldBatch({ store: jobs, stored: stored ?? [], items })).toEqual(stored)
   expect(saved).toEqual([3])
 })
 
@@ -180,5 +180,5 @@ test('positions that vanish while they are read are not taken for a beginning', 
   const inner = createMemoryImportJobs()
   expect(await openPositions(inner, beginnings)).toEqual(beginnings)
   const emptied = { ...createMemoryImportJobs(), advance: inner.advance }
-  await expect(openPositions(emptied, beginnings)).rejects.toThrow('put back')
+  await expect(openPositions(emptied, beginnings)).rejects.toThrow('was restored')
 })

@@ -126,7 +126,7 @@ describe('the shared rate limit', () => {
     const one = createMongoRateLimiter({
       db: gone.db,
       windowSeconds: 3_600,
-      onStandIn: (cause) => causes.push(cause),
+      onFallback: (cause) => causes.push(cause),
     })
     const client = randomUUID()
     expect(await consume(one, 9, 4, client)).toBe(4)
@@ -152,11 +152,11 @@ describe('the shared rate limit', () => {
       })
     })
     const url = `mongodb://127.0.0.1:${port}/?directConnection=true`
-    const slow = createMongo({ url, database: db.databaseName, silenceMs: 3_600_000 })
+    const slow = createMongo({ url, database: db.databaseName, socketTimeoutMs: 3_600_000 })
     onTestFinished(() => slow.close())
     const causes: unknown[] = []
-    const onStandIn = (cause: unknown) => void causes.push(cause)
-    const one = createMongoRateLimiter({ db: slow.db, windowSeconds: 3_600, onStandIn })
+    const onFallback = (cause: unknown) => void causes.push(cause)
+    const one = createMongoRateLimiter({ db: slow.db, windowSeconds: 3_600, onFallback })
     const client = randomUUID()
     expect(await one.consume(client, 1_000)).toMatchObject({ remaining: 999 })
 

@@ -3,7 +3,7 @@ import { topics } from '#schemas/events/catalogue.ts'
 import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
 import { runAdmin } from '#services/admin/admin.ts'
 import { composeAdmin } from '#services/admin/compose.ts'
-import { isEnded, outcomeOf } from '#shared/domain/projections/import-outcome.ts'
+import { importOutcomeOf, isFinished } from '#shared/domain/projections/import-outcome.ts'
 import { createOwnSurroundings, type OwnSurroundings } from '#test/support/backing/own-surroundings.ts'
 import { jobHistory } from '#test/support/builders/job-history.ts'
 import { type ReadRecord, readTopic } from '#test/support/kafka/read-topic.ts'
@@ -36,13 +36,13 @@ async function expectEveryEndTold(theirs = own, collection = 'import_jobs'): Pro
     collection,
   })
   const documents = await theirs.mongo.db.collection<ImportJobDocument>(collection).find().toArray()
-  const ended = documents.filter(isEnded)
+  const ended = documents.filter(isFinished)
   expect(ended.length).toBeGreaterThan(0)
   expect(ended.length).toBeLessThan(documents.length)
   const byId = new Map((await announced(theirs)).map((record) => [record.headers.ce_id, record]))
   expect(byId.size).toBe(ended.length)
   for (const document of ended) {
-    const outcome = outcomeOf(document)
+    const outcome = importOutcomeOf(document)
     const record = byId.get(`${document._id}/${document.status}`)
     expect(record?.headers).toMatchObject({ ce_type: outcome?.type, ce_subject: document._id })
     expect(record?.key).toBe(document._id)

@@ -127,7 +127,7 @@ describe('the read model is the fold of the log', () => {
     }
     await append(200)
     await expectTheLog()
-    expect(projector.output()).toMatch(/older than it was/)
+    expect(projector.output()).toMatch(/restored to an earlier state/)
     await stopAll()
   })
 

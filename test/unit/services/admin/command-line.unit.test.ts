@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { runAdmin } from '#services/admin/admin.ts'
-import type { AdminTools } from '#services/admin/tools.ts'
+import type { CommandContext } from '#services/admin/command.ts'
 
 /** A wrong command line must be refused before anything is connected. */
 function unusableTools() {
@@ -8,7 +8,7 @@ function unusableTools() {
   const untouchable = () => {
     throw new Error('a tool was used')
   }
-  const tools: AdminTools = {
+  const tools: CommandContext = {
     clock: Date,
     registry: untouchable,
     checkTopics: untouchable,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { partitionCount, topics } from '#schemas/events/catalogue.ts'
 import { createProjectionBuild } from '#services/admin/projection-build.ts'
-import type { ImportJobWriter } from '#shared/ports/import-jobs.ts'
+import type { FoldPositions } from '#shared/ports/import-jobs.ts'
 import type { Position, TopicPartition } from '#shared/ports/subscription.ts'
 
 const places = [topics.imports, topics.deliveries].flatMap(({ name: topic }) =>
@@ -9,12 +9,12 @@ const places = [topics.imports, topics.deliveries].flatMap(({ name: topic }) =>
 )
 const allAt = (offset: number): readonly Position[] => places.map((place) => ({ ...place, offset }))
 
-function positionsOnly(offset: () => number): ImportJobWriter {
-  const unused = () => Promise.reject(new Error('A build reads positions only.'))
-  return { load: unused, save: unused, advance: unused, positions: async () => allAt(offset()) }
+function positionsOnly(offset: () => number): FoldPositions {
+  const advance = () => Promise.reject(new Error('A build does not move positions itself.'))
+  return { advance, positions: async () => allAt(offset()) }
 }
 
-/** A log in which the active collection stays at 10,000 events a partition, and 1,000 of each are folded a second. */
+/** The active collection has 10,000 events per partition; the build folds 1,000 events per partition and second. */
 function building(joinedAfterMs: number) {
   let now = 0
   const lines: string[] = []
@@ -36,19 +36,19 @@ function building(joinedAfterMs: number) {
     pause: async (ms) => {
       now += ms
     },
-    tell: (line) => lines.push(`${now / 1_000} s: ${line}`),
+    print: (line) => lines.push(`${now / 1_000} s: ${line}`),
     now: () => now,
   })
   return { build, lines, now: () => now }
 }
 
-test('what is left and how fast it goes is told every two seconds', async () => {
+test('the progress is printed every two seconds', async () => {
   const { build, lines, now } = building(3_000)
   await build.start()
   await build.caughtUp()
   expect(now()).toBe(10_000)
   expect(lines).toEqual([
-    '2 s: Joining the readers of the log.',
+    '2 s: Joining the consumer group.',
     '4 s: 96000 of 240000 events, 24000 per second, 6 s left.',
     '6 s: 144000 of 240000 events, 24000 per second, 4 s left.',
     '8 s: 192000 of 240000 events, 24000 per second, 2 s left.',
@@ -57,7 +57,7 @@ test('what is left and how fast it goes is told every two seconds', async () => 
   expect(build.folded()).toEqual({ events: 240_000, seconds: 10 })
 })
 
-test('the build goes as far as the active collection has it, and ends at once when nothing is missing', async () => {
+test('the build stops at the positions of the active collection, and returns at once when no event is missing', async () => {
   const { build, lines, now } = building(0)
   await build.start()
   await build.caughtUp()

@@ -8,27 +8,23 @@ import {
   MongoTopologyClosedError,
   MongoWriteConcernError,
 } from 'mongodb'
+import { withDeadline } from '#shared/runtime/deadline.ts'
 import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
 
-/** No ordinary call takes longer, whatever the server does; above the driver's own limits, which usually end it earlier. */
+/** Longer than the driver's own time limits, which usually end a call earlier. */
 const deadlineMs = 3_000
 
 /**
- * Runs one call to the database and throws `DependencyLost` when the database cannot be reached, cannot confirm the
- * write on a majority, or does not answer in time (3 s). Other errors pass unchanged. The write may have happened.
+ * Runs one call to the database. Throws `DependencyLost` when the database cannot be reached, cannot confirm the write
+ * on a majority, or does not answer in time (3 s); the write may have happened. Rethrows other errors unchanged.
  */
-export async function mapped<T>(call: () => Promise<T>, withinMs = deadlineMs): Promise<T> {
-  const overdue = Promise.withResolvers<never>()
-  const timer = setTimeout(
-    () => overdue.reject(new DependencyLost('database', new Error(`No answer within ${withinMs} ms.`))),
-    withinMs,
-  )
+export async function callDatabase<T>(call: () => Promise<T>, withinMs = deadlineMs): Promise<T> {
   try {
-    return await Promise.race([call(), overdue.promise])
+    return await withDeadline<T, never>(call(), withinMs, () => {
+      throw new DependencyLost('database', new Error(`No answer within ${withinMs} ms.`))
+    })
   } catch (error) {
     throw isDatabaseLost(error) ? new DependencyLost('database', error) : error
-  } finally {
-    clearTimeout(timer)
   }
 }
 
@@ -41,21 +37,18 @@ const lostErrors = [
   MongoClientClosedError,
 ]
 
-/** The driver does not export these two classes. */
+/** The driver does not export the classes of these errors. */
 const lostErrorNames = new Set(['MongoWaitQueueTimeoutError', 'MongoPoolClosedError'])
 
 /**
- * Codes by which a server says that it cannot serve now, and another or the same one can later: unreachable members,
- * no primary, shutting down, time limits, write concern not met. From the server's `error_codes.yml`.
+ * Temporary server errors: unreachable members, no primary, shutdown, time limits, write concern not met.
+ * Source: `error_codes.yml` of the MongoDB server.
  */
 const lostCodes = new Set<unknown>([
   6, 7, 50, 64, 79, 89, 91, 100, 133, 134, 189, 262, 9001, 10058, 10107, 11600, 11602, 13435, 13436,
 ])
 
-/**
- * A write to a connection that the server has just closed fails in Node itself, and the driver (7.8) passes that error on
- * as it is: `EPIPE` instead of a network error of its own.
- */
+/** Node errors of closed connections. The driver (7.8) does not wrap all of them in `MongoNetworkError`. */
 const lostConnectionCodes = new Set<unknown>([
   'EPIPE',
   'ECONNRESET',
@@ -72,7 +65,7 @@ function isDatabaseLost(error: unknown): boolean {
   if ('code' in error && lostConnectionCodes.has(error.code)) return true
   if (lostErrors.some((lost) => error instanceof lost) || lostErrorNames.has(error.name)) return true
   if (error instanceof MongoBulkWriteError) {
-    // A bulk write wraps what the driver met, and hides an unmet write concern behind faults of single writes.
+    // A bulk write error wraps the driver's error. Errors of single writes can hide a failed write concern.
     if (isDatabaseLost(error.errorResponse) || error.result.getWriteConcernError() !== undefined) return true
   }
   return error instanceof MongoServerError && lostCodes.has(error.code)

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { createPace } from '#services/admin/pace.ts'
+import { createThrottle } from '#services/admin/throttle.ts'
 
 function paced(perSecond: number) {
   let now = 1_000
-  const pace = createPace({
+  const pace = createThrottle({
     perSecond,
     clock: { now: () => now },
     pause: async (ms) => {

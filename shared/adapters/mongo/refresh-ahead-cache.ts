@@ -1,25 +1,25 @@
 import type { Clock, Instant } from '#shared/ports/clock.ts'
 
-/** An answer no older than this, counted from before it was read, may be given. */
+/** The age counts from the start of the load. */
 const maxAgeMs = 5_000
-/** From this age on an answer in use is read again in the background, so that nobody waits for it. */
+/** An entry of this age is reloaded in the background when it is read, so that no caller waits. */
 const refreshAfterMs = 2_500
-/** Unknown keys have a small space of their own: a flood of them pushes no known one out. */
+/** Keys without a value have a separate limit, so that a flood of unknown keys evicts no known key. */
 const maxFound = 10_000
 const maxAbsent = 1_000
 
 type Options<T> = {
-  /** Null: there is none. */
+  /** Null: the key has no value. */
   readonly load: (key: string) => Promise<T | null>
   readonly clock: Clock
 }
 type Answer<T> = { readonly value: T | null; readonly readAt: Instant }
 
 /**
- * Gives what `load` answers, at most 5 s old, with one load at a time per key. While loading fails, the last answer
- * is given until it is 5 s old; then the fault of `load` is thrown.
+ * Caches what `load` returns for at most 5 s, with one load at a time per key. While `load` fails, the cached value is
+ * returned until it is 5 s old; then the error of `load` is thrown.
  */
-export function createFreshCache<T>({ load, clock }: Options<T>): (key: string) => Promise<T | null> {
+export function createRefreshAheadCache<T>({ load, clock }: Options<T>): (key: string) => Promise<T | null> {
   const found = new Map<string, Answer<T>>()
   const absent = new Map<string, Answer<T>>()
   const loading = new Map<string, Promise<T | null>>()
@@ -39,8 +39,8 @@ export function createFreshCache<T>({ load, clock }: Options<T>): (key: string) 
   }
 
   function refresh(key: string): Promise<T | null> {
-    const under = loading.get(key)
-    if (under !== undefined) return under
+    const running = loading.get(key)
+    if (running !== undefined) return running
     const started = loadAndKeep(key)
     loading.set(key, started)
     return started
@@ -48,16 +48,16 @@ export function createFreshCache<T>({ load, clock }: Options<T>): (key: string) 
 
   return async function get(key) {
     const answer = found.get(key) ?? absent.get(key)
-    // A clock set back makes an age negative: then nothing is known about how old the answer is.
+    // The age is negative after the clock was set back: then the real age is unknown.
     const age = answer === undefined ? -1 : clock.now() - answer.readAt
     if (answer === undefined || age < 0 || age >= maxAgeMs) return refresh(key)
-    // Whoever needs the answer once this one is too old meets the fault itself.
+    // The caller that finds the entry too old gets the error.
     if (age >= refreshAfterMs) refresh(key).catch(() => undefined)
     return answer.value
   }
 }
 
-/** The entry read longest ago makes room. */
+/** Evicts the entry that was loaded first. */
 function keep<T>(answers: Map<string, Answer<T>>, max: number, key: string, answer: Answer<T>): void {
   answers.set(key, answer)
   const oldest = answers.keys().next()

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { createFreshCache } from '#shared/adapters/mongo/fresh-cache.ts'
+import { createRefreshAheadCache } from '#shared/adapters/mongo/refresh-ahead-cache.ts'
 
 /** A cache over answers the test changes, with the loads it made. */
 function setUp() {
   const loads: string[] = []
   const fault: { now: Error | null } = { now: null }
   const state = { now: 1_000_000, answers: new Map<string, string>() }
-  const get = createFreshCache({
+  const get = createRefreshAheadCache({
     clock: { now: () => state.now },
     load: async (key) => {
       loads.push(key)

@@ -1,26 +1,26 @@
 import { describe, expect, test } from 'vitest'
 import type { ProjectionBuild } from '#services/admin/projection-build.ts'
-import { compareSettled, type ProjectionTools } from '#services/admin/projection-changes.ts'
+import { compareCollections, type ProjectionDeps } from '#services/admin/projection-switch.ts'
 import type { Difference } from '#shared/ports/projections.ts'
 
 const unused = (): never => {
   throw new Error('A comparison does not need this.')
 }
 
-/** What a comparison says of one job each time it is explained; the last goes on for ever. */
+/** Compares two collections that differ in one job. The last explanation is repeated. */
 async function compared(explanations: readonly (Difference['is'] | 'equal')[]) {
   const calls: string[] = []
   let round = 0
-  const tools: ProjectionTools = {
-    keeper: {
+  const deps: ProjectionDeps = {
+    projections: {
       state: unused,
-      follows: unused,
-      followers: unused,
-      begin: unused,
-      renew: unused,
       change: unused,
-      end: unused,
       drop: unused,
+      confirm: unused,
+      confirmed: unused,
+      acquire: unused,
+      renew: unused,
+      release: unused,
     },
     comparison: {
       compare: async () => ({ documents: 9, differing: ['job'] }),
@@ -30,13 +30,13 @@ async function compared(explanations: readonly (Difference['is'] | 'equal')[]) {
         return jobIds.flatMap((jobId) => (is === 'equal' ? [] : [{ jobId, is, members: [] }]))
       },
     },
-    buildOf: unused,
+    createBuild: unused,
     applyIndexes: unused,
     now: unused,
     pause: async () => {
       calls.push('waited')
     },
-    tell: () => {},
+    print: () => {},
   }
   const build: ProjectionBuild = {
     start: unused,
@@ -46,7 +46,7 @@ async function compared(explanations: readonly (Difference['is'] | 'equal')[]) {
       calls.push('caught up')
     },
   }
-  const { differences } = await compareSettled(tools, build, { active: 'a', target: 'b' })
+  const { differences } = await compareCollections(deps, build, { active: 'a', target: 'b' })
   return {
     is: differences.map((difference) => difference.is),
     rounds: calls.filter((call) => call === 'explained').length,
@@ -54,9 +54,9 @@ async function compared(explanations: readonly (Difference['is'] | 'equal')[]) {
   }
 }
 
-describe('comparing two collections under traffic', () => {
+describe('comparing two collections while events arrive', () => {
   test.each(['missing', 'unsettled'] as const)(
-    'a job that is %s at first and there later does not differ',
+    'a job that is %s at first and equal later is not reported',
     async (is) => {
       const { is: found, calls } = await compared([is, is, 'equal'])
       expect(found).toEqual([])
@@ -64,11 +64,11 @@ describe('comparing two collections under traffic', () => {
     },
   )
 
-  test.each(['changed', 'added'] as const)('a job that is %s is said to be so at once', async (is) => {
+  test.each(['changed', 'added'] as const)('a job that is %s is reported after one round', async (is) => {
     expect(await compared([is])).toMatchObject({ is: [is], rounds: 1 })
   })
 
-  test('a job that stays missing is said to be missing, after a few looks', async () => {
+  test('a job that stays missing is reported after ten rounds', async () => {
     expect(await compared(['missing'])).toMatchObject({ is: ['missing'], rounds: 10 })
   })
 })

@@ -1,9 +1,16 @@
 import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
-import type { Advance, ImportJobReader, ImportJobWriter, JobChange, JobListing } from '#shared/ports/import-jobs.ts'
+import type {
+  Advance,
+  FoldPositions,
+  ImportJobReader,
+  ImportJobWriter,
+  JobChange,
+  JobListing,
+} from '#shared/ports/import-jobs.ts'
 import type { Position, TopicPartition } from '#shared/ports/subscription.ts'
 
-/** The read model in this process alone, for tests: the same promises as the store in MongoDB. */
-export function createMemoryImportJobs(): ImportJobWriter & ImportJobReader {
+/** The read model in memory. Passes the same contract tests as the MongoDB adapter. */
+export function createMemoryImportJobs(): ImportJobWriter & FoldPositions & ImportJobReader {
   const jobs = new Map<string, ImportJobDocument>()
   const reached = new Map<string, Position>()
   const isUnchanged = ({ document, foldedFrom }: JobChange): boolean => {

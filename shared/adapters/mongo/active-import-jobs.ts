@@ -3,18 +3,18 @@ import type { ImportJobReader } from '#shared/ports/import-jobs.ts'
 import { createMongoImportJobs } from './import-jobs.ts'
 import { createMongoProjections } from './projections.ts'
 
-/** What was read before is kept up to date for longer than this after a switch. */
+/** Shorter than the time that the projector keeps the former collection up to date after a switch. */
 const maxAgeMs = 1_000
 
 type Options = { readonly db: Db; readonly now?: () => number }
 
-/** The read model in the collection that is read now; a switch is followed within a second. */
-export function createCurrentImportJobs({ db, now = () => performance.now() }: Options): ImportJobReader {
+/** Reads the active collection of the read model. Follows a switch within one second. */
+export function createActiveImportJobs({ db, now = () => performance.now() }: Options): ImportJobReader {
   const projections = createMongoProjections({ db })
   let known: { readonly at: number; readonly active: string; readonly jobs: ImportJobReader } | null = null
-  let asking: Promise<ImportJobReader> | null = null
+  let loading: Promise<ImportJobReader> | null = null
 
-  async function ask(): Promise<ImportJobReader> {
+  async function load(): Promise<ImportJobReader> {
     const at = now()
     const { active } = await projections.state()
     const jobs = known?.active === active ? known.jobs : createMongoImportJobs({ db, collection: active })
@@ -24,10 +24,10 @@ export function createCurrentImportJobs({ db, now = () => performance.now() }: O
 
   async function current(): Promise<ImportJobReader> {
     if (known !== null && now() - known.at < maxAgeMs) return known.jobs
-    asking ??= ask().finally(() => {
-      asking = null
+    loading ??= load().finally(() => {
+      loading = null
     })
-    return await asking
+    return await loading
   }
 
   return {

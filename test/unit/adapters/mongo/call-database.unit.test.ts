@@ -1,6 +1,6 @@
 import { MongoBulkWriteError, MongoServerError } from 'mongodb'
 import { describe, expect, it } from 'vitest'
-import { mapped } from '#shared/adapters/mongo/database-lost.ts'
+import { callDatabase } from '#shared/adapters/mongo/call-database.ts'
 import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
 
 // Seen when mongod is killed on a busy machine: the driver writes to a socket that has had its end, and answered 500.
@@ -8,7 +8,7 @@ const brokenPipe = Object.assign(new Error('This socket has been ended by the ot
 const result = { getWriteConcernError: () => undefined }
 
 const thrownBy = (error: unknown) =>
-  mapped(() => Promise.reject(error)).then(
+  callDatabase(() => Promise.reject(error)).then(
     () => null,
     (thrown: unknown) => thrown,
   )

@@ -1,0 +1,19 @@
+import type { Clock } from '#shared/ports/clock.ts'
+import { pauseFor } from '#shared/runtime/retry.ts'
+
+type Options = {
+  readonly perSecond: number
+  readonly clock: Clock
+  readonly pause?: (ms: number) => Promise<unknown>
+}
+
+/** Returns a function that waits so that its calls end at most `perSecond` times a second, evenly spaced, without bursts. */
+export function createThrottle({ perSecond, clock, pause = pauseFor }: Options): () => Promise<void> {
+  let next = Number.NEGATIVE_INFINITY
+  return async () => {
+    const now = clock.now()
+    const slot = Math.max(now, next)
+    next = slot + 1_000 / perSecond
+    if (slot > now) await pause(slot - now)
+  }
+}
