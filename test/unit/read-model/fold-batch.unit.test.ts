@@ -8,7 +8,7 @@ import { foldBatch, openPositions, type ReadModelStore } from '#shared/read-mode
 import { toFoldItem } from '#shared/read-model/fold-item.ts'
 import { asTexts, documentsOf, inPartition, jobHistory } from '#test/support/builders/job-history.ts'
 import { createRandom, type Random } from '#test/support/builders/random.ts'
-import { silentLog } from '#test/support/silentLog-log.ts'
+import { silentLog } from '#test/support/silent-log.ts'
 import { createMemoryImportJobs } from '#test/twins/import-jobs.ts'
 
 const partition = 3
