@@ -18,9 +18,7 @@ export async function startDev(
   const config = loadDevConfig(environment)
   mkdirSync(config.DATA_DIR, { recursive: true })
   const logFile = join(config.DATA_DIR, 'services.log')
-  const file = createWriteStream(logFile, { flags: 'a' })
-  // Not the stream itself: its property `flush` is a boolean, and `LogDestination.flush` is a function.
-  const destination = { write: (line: string) => file.write(line) }
+  const destination = createWriteStream(logFile, { flags: 'a' })
   const logOf = (service: string) => createLog({ level: config.LOG_LEVEL, service, destination })
   const log = logOf('dev')
   const lifecycle = createLifecycle({ log })
@@ -30,7 +28,7 @@ export async function startDev(
   return {
     async stop() {
       await lifecycle.stop()
-      await new Promise<void>((resolve) => file.end(resolve))
+      await new Promise<void>((resolve) => destination.end(resolve))
     },
   }
 }

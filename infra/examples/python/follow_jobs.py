@@ -1,7 +1,7 @@
-"""How imports end, told once each: a reader of `contact-import.jobs` to start from.
+"""Reads `contact-import.jobs` and processes the end of each import exactly once.
 
-What it did and how far it read are in one SQLite file and change in one transaction, so that nothing is dealt with
-twice or left out, whenever it dies.
+The results and the position are in one SQLite file and change in one transaction, so that a crash neither loses nor
+repeats an event.
 """
 
 import json
@@ -17,12 +17,12 @@ TOPIC = os.environ.get("TOPIC", "contact-import.jobs")
 GROUP_ID = os.environ.get("GROUP_ID", "my-team.follow-jobs")
 DATABASE = os.environ.get("DATABASE", "follow-jobs.sqlite")
 
-# Versions of events this program knows; any other is left alone.
+# The known event versions. Others are ignored.
 KNOWN = {"urn:contact-import:events:ImportCompleted:1", "urn:contact-import:events:ImportFailed:1"}
 
-# kafka-python calls the listener below from a thread of its own, while the main one waits for it in `poll`.
+# kafka-python calls the listener below in its own thread while the main thread waits in `poll`.
 database = sqlite3.connect(DATABASE, check_same_thread=False)
-# WAL: somebody who looks into the file meanwhile holds up no transaction.
+# With WAL, readers of the file do not block transactions.
 database.executescript(
     """
     PRAGMA journal_mode = WAL;
@@ -32,8 +32,8 @@ database.executescript(
 )
 
 
-def deal(record):
-    """What the program is for. Here it keeps the outcome, and returns a line about it; a repeat changes nothing."""
+def handle_event(record):
+    """Stores the outcome and returns a line to print. Returns None for a repeated record. Replace this with your own work."""
     headers = {name: value.decode() for name, value in record.headers if value is not None}
     if headers.get("ce_dataschema") not in KNOWN:
         return None
@@ -43,14 +43,14 @@ def deal(record):
     return json.dumps({"id": row[0], "type": row[2], "job_id": row[1]})
 
 
-class GoOnWhereWeWere(ConsumerRebalanceListener):
-    """The group only shares the partitions out; where to go on is known here. Without a position: at the beginning."""
+class SeekToStoredPosition(ConsumerRebalanceListener):
+    """Seeks each assigned partition to its stored position. Without one, the consumer starts at the beginning."""
 
     def __init__(self, consumer):
         self.consumer = consumer
 
     def on_partitions_revoked(self, revoked):
-        """Nothing is kept in memory that would have to be saved."""
+        """Nothing to do: no unsaved state is in memory."""
 
     def on_partitions_assigned(self, assigned):
         for partition in assigned:
@@ -61,14 +61,14 @@ class GoOnWhereWeWere(ConsumerRebalanceListener):
 
 
 def read_batch(partition: TopicPartition, records):
-    # One transaction, rolled back when anything in it fails.
+    # One transaction. SQLite rolls it back if a statement fails.
     with database:
-        lines = [deal(record) for record in records]
+        lines = [handle_event(record) for record in records]
         next_offset = str(records[-1].offset + 1)
         database.execute(
             "INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", (partition.topic, partition.partition, next_offset)
         )
-    # Not before the commit: what is rolled back is dealt with again.
+    # After the commit, because a rolled back batch is processed again.
     for line in lines:
         if line is not None:
             print(line, flush=True)
@@ -101,11 +101,11 @@ def main():
         group_id=GROUP_ID,
         enable_auto_commit=False,
         auto_offset_reset="earliest",
-        # How long the partitions of an instance that died wait for another.
+        # After this time, the group moves the partitions of a dead instance.
         session_timeout_ms=10_000,
         **security(),
     )
-    consumer.subscribe([TOPIC], listener=GoOnWhereWeWere(consumer))
+    consumer.subscribe([TOPIC], listener=SeekToStoredPosition(consumer))
     while not stopping:
         for partition, records in consumer.poll(timeout_ms=500).items():
             read_batch(partition, records)

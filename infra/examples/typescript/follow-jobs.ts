@@ -1,6 +1,6 @@
 /**
- * How imports end, told once each: a reader of `contact-import.jobs` to start from. What it did and how far it read are
- * in one SQLite file and change in one transaction, so that nothing is dealt with twice or left out, whenever it dies.
+ * Reads `contact-import.jobs` and processes the end of each import exactly once. The results and the position are in one
+ * SQLite file and change in one transaction, so that a crash neither loses nor repeats an event.
  */
 import { DatabaseSync } from 'node:sqlite'
 import { type Consumer, type EachBatchPayload, Kafka, type KafkaMessage, type SASLOptions } from 'kafkajs'
@@ -13,7 +13,7 @@ const {
 } = process.env
 
 const database = new DatabaseSync(DATABASE, { timeout: 5_000 })
-// WAL: somebody who looks into the file meanwhile holds up no transaction.
+// With WAL, readers of the file do not block transactions.
 database.exec(`
   PRAGMA journal_mode = WAL;
   CREATE TABLE IF NOT EXISTS positions (topic TEXT, partition INTEGER, next TEXT, PRIMARY KEY (topic, partition));
@@ -23,11 +23,11 @@ const position = database.prepare('SELECT next FROM positions WHERE topic = ? AN
 const savePosition = database.prepare('INSERT OR REPLACE INTO positions VALUES (?, ?, ?)')
 const saveOutcome = database.prepare('INSERT OR IGNORE INTO outcomes VALUES (?, ?, ?, ?)')
 
-/** Versions of events this program knows; any other is left alone. */
+/** The known event versions. Others are ignored. */
 const known = new Set(['urn:contact-import:events:ImportCompleted:1', 'urn:contact-import:events:ImportFailed:1'])
 
-/** What the program is for. Here it keeps the outcome, and returns a line about it; a repeat changes nothing. */
-function deal({ headers = {}, value }: KafkaMessage): string[] {
+/** Stores the outcome and returns a line to print; none for a repeated record. Replace this with your own work. */
+function handleEvent({ headers = {}, value }: KafkaMessage): string[] {
   if (!known.has(String(headers.ce_dataschema))) return []
   const [id, job, type] = [String(headers.ce_id), String(headers.ce_subject), String(headers.ce_type)]
   const { changes } = saveOutcome.run(id, job, type, String(value))
@@ -38,7 +38,7 @@ async function readBatch({ batch, resolveOffset }: EachBatchPayload): Promise<vo
   let lines: readonly string[] = []
   database.exec('BEGIN')
   try {
-    lines = batch.messages.flatMap(deal)
+    lines = batch.messages.flatMap(handleEvent)
     savePosition.run(batch.topic, batch.partition, String(BigInt(batch.lastOffset()) + 1n))
     database.exec('COMMIT')
   } catch (error) {
@@ -46,11 +46,11 @@ async function readBatch({ batch, resolveOffset }: EachBatchPayload): Promise<vo
     throw error
   }
   resolveOffset(batch.lastOffset())
-  for (const line of lines) console.log(line) // not before the commit: what is rolled back is dealt with again
+  for (const line of lines) console.log(line) // after the commit, because a rolled back batch is processed again
 }
 
-/** The group only shares the partitions out; where to go on is known here. Without a position: at the beginning. */
-function goOnWhereWeWere(consumer: Consumer): void {
+/** Seeks each assigned partition to its stored position. Without one, the consumer starts at the beginning. */
+function seekToStoredPositions(consumer: Consumer): void {
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
     for (const [topic, partitions] of Object.entries(payload.memberAssignment)) {
       for (const partition of partitions) {
@@ -74,9 +74,9 @@ function security(): { ssl?: boolean; sasl?: SASLOptions } {
 }
 
 const kafka = new Kafka({ clientId: GROUP_ID, brokers: KAFKA_BROKERS.split(','), ...security() })
-// How long the partitions of an instance that died wait for another.
+// After the session timeout, the group moves the partitions of a dead instance.
 const consumer = kafka.consumer({ groupId: GROUP_ID, sessionTimeout: 10_000, rebalanceTimeout: 12_000 })
-goOnWhereWeWere(consumer)
+seekToStoredPositions(consumer)
 await consumer.connect()
 await consumer.subscribe({ topic: TOPIC, fromBeginning: true })
 await consumer.run({ autoCommit: false, eachBatchAutoResolve: false, eachBatch: readBatch })

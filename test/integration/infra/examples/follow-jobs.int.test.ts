@@ -17,7 +17,7 @@ import { pythonPackages } from '#test/support/system/python.ts'
 const root = join(import.meta.dirname, '..', '..', '..', '..')
 const examples = join(root, 'infra', 'examples')
 
-/** How an import ended, as the service tells it. */
+/** The event about the end of an import, as the projector writes it. */
 function outcome(type: 'ImportCompleted' | 'ImportFailed', jobId: string): EventRecord {
   const time = '2026-01-31T09:30:04.250Z'
   const counts = { total_contacts: 2, valid_contacts: 2, invalid_contacts: 0, sent_contacts: 1, failed_contacts: 1 }
@@ -28,8 +28,8 @@ function outcome(type: 'ImportCompleted' | 'ImportFailed', jobId: string): Event
   return toRecord({ type, data }, { source: eventSources.projector, time })
 }
 
-/** A topic of ends of imports, for one test. */
-async function createJobs(finished: (end: () => Promise<void>) => void) {
+/** Creates a jobs topic for one test. */
+async function createJobsTopic(finished: (end: () => Promise<void>) => void) {
   const own = await createOwnTopics(inject('kafkaBrokers'))
   const lane = createLane({ kafka: own.kafka(), topic: topics.jobs, topicPrefix: own.topicPrefix })
   await lane.start()
@@ -43,7 +43,7 @@ async function createJobs(finished: (end: () => Promise<void>) => void) {
   return {
     own,
     append,
-    /** The ends of some imports, and some of them twice; returns their ids. */
+    /** Appends `count` outcomes, three of them twice, and returns their ids. */
     async appendOutcomes(count: number): Promise<readonly string[]> {
       const records = Array.from({ length: count }, (_, i) =>
         outcome(i % 3 === 0 ? 'ImportFailed' : 'ImportCompleted', randomUUID()),
@@ -56,7 +56,7 @@ async function createJobs(finished: (end: () => Promise<void>) => void) {
 
 type Example = { readonly name: string; command(): Promise<readonly string[]>; environment(): Promise<object> }
 
-const all: readonly Example[] = [
+const examplePrograms: readonly Example[] = [
   {
     name: 'TypeScript',
     command: async () => [process.execPath, join(examples, 'typescript', 'follow-jobs.ts')],
@@ -69,10 +69,26 @@ const all: readonly Example[] = [
   },
 ]
 
-/** One installation of the example: what it kept, and the process that runs it. */
+/** Opens the SQLite file of an example for one query. */
+function queryFile<T>(file: string, ask: (database: DatabaseSync) => T): T {
+  const database = new DatabaseSync(file, { timeout: 5_000 })
+  try {
+    return ask(database)
+  } finally {
+    database.close()
+  }
+}
+
+const readIds = (database: DatabaseSync): readonly string[] =>
+  database
+    .prepare('SELECT ce_id FROM outcomes')
+    .all()
+    .map((row) => String(row.ce_id))
+
+/** An example program with a SQLite file and a consumer group of its own. */
 async function install(example: Example, own: OwnTopics, finished: (end: () => Promise<void>) => void) {
   const folder = mkdtempSync(join(tmpdir(), 'contact-import-example-'))
-  const file = join(folder, 'kept.sqlite')
+  const file = join(folder, 'outcomes.sqlite')
   const [command = '', ...args] = await example.command()
   const env = {
     ...process.env,
@@ -84,15 +100,6 @@ async function install(example: Example, own: OwnTopics, finished: (end: () => P
   }
   let child: { readonly process: ChildProcess; readonly exited: Promise<number | null> } | null = null
   let output = ''
-
-  function query<T>(ask: (database: DatabaseSync) => T): T {
-    const database = new DatabaseSync(file, { timeout: 5_000 })
-    try {
-      return ask(database)
-    } finally {
-      database.close()
-    }
-  }
 
   async function end(signal: NodeJS.Signals): Promise<number | null> {
     child?.process.kill(signal)
@@ -113,40 +120,35 @@ async function install(example: Example, own: OwnTopics, finished: (end: () => P
     },
     end,
     output: () => output,
-    kept: () =>
-      query((database) =>
-        database
-          .prepare('SELECT ce_id FROM outcomes')
-          .all()
-          .map((row) => String(row.ce_id)),
-      ),
-    /** A reader of the file that stays in the midst of reading until it is told to end. */
-    look() {
+    storedIds: () => queryFile(file, readIds),
+    /** Starts a transaction that reads the file, and leaves it open until `end`. */
+    openReadTransaction() {
       const database = new DatabaseSync(file)
       database.exec('BEGIN')
-      database.prepare('SELECT ce_id FROM outcomes').all()
+      readIds(database)
       return { end: () => database.close() }
     },
-    forget: (id: string) => query((database) => database.prepare('DELETE FROM outcomes WHERE ce_id = ?').run(id)),
-    printed: () =>
+    deleteOutcome: (id: string) =>
+      queryFile(file, (database) => database.prepare('DELETE FROM outcomes WHERE ce_id = ?').run(id)),
+    printedIds: () =>
       output.split('\n').flatMap((line): string[] => (line.startsWith('{"id"') ? [JSON.parse(line).id] : [])),
   }
 }
 
-/** The group waits for a killed member until its session ends. */
-const patience = { withinMs: 60_000 }
+/** The group moves the partitions of a killed member only after its session timeout. */
+const afterSessionTimeout = { withinMs: 60_000 }
 
-describe.concurrent.each(all)('the example in $name', (example) => {
-  it('deals with each outcome once, and after a kill goes on where it was', async ({ expect, onTestFinished }) => {
-    const { own, append, appendOutcomes } = await createJobs(onTestFinished)
+describe.concurrent.each(examplePrograms)('the example in $name', (example) => {
+  it('processes each outcome once and continues after a kill', async ({ expect, onTestFinished }) => {
+    const { own, append, appendOutcomes } = await createJobsTopic(onTestFinished)
     const reader = await install(example, own, onTestFinished)
     const before = await appendOutcomes(20)
     reader.start()
-    await eventually(() => expect(reader.kept(), reader.output()).toEqual(expect.arrayContaining([...before])))
+    await eventually(() => expect(reader.storedIds(), reader.output()).toEqual(expect.arrayContaining([...before])))
     await reader.end('SIGKILL')
-    const earlier = reader.kept()
-    const [forgotten = ''] = before
-    reader.forget(forgotten)
+    const earlier = reader.storedIds()
+    const [deleted = ''] = before
+    reader.deleteOutcome(deleted)
 
     const after = await appendOutcomes(20)
     const foreign = outcome('ImportCompleted', randomUUID())
@@ -154,23 +156,26 @@ describe.concurrent.each(all)('the example in $name', (example) => {
     await append({ ...foreign, headers: { ...foreign.headers, ...later } })
     const last = await appendOutcomes(1)
     reader.start()
-    const expected = [...earlier.filter((id) => id !== forgotten), ...after, ...last].toSorted()
-    await eventually(() => expect(reader.kept().toSorted(), reader.output()).toEqual(expected), patience)
-    expect(reader.printed()).toHaveLength(new Set(reader.printed()).size)
+    const expected = [...earlier.filter((id) => id !== deleted), ...after, ...last].toSorted()
+    await eventually(
+      () => expect(reader.storedIds().toSorted(), reader.output()).toEqual(expected),
+      afterSessionTimeout,
+    )
+    expect(reader.printedIds()).toHaveLength(new Set(reader.printedIds()).size)
     expect(await reader.end('SIGTERM'), reader.output()).toBe(0)
-    expect(reader.kept().toSorted()).toEqual(expected)
+    expect(reader.storedIds().toSorted()).toEqual(expected)
   })
-  it('goes on while somebody looks into its file, and prints each outcome once', async ({ expect, onTestFinished }) => {
-    const { own, appendOutcomes } = await createJobs(onTestFinished)
+  it('continues while another process reads its file', async ({ expect, onTestFinished }) => {
+    const { own, appendOutcomes } = await createJobsTopic(onTestFinished)
     const reader = await install(example, own, onTestFinished)
     reader.start()
     const before = await appendOutcomes(1)
-    await eventually(() => expect(reader.kept(), reader.output()).toEqual(before), patience)
-    const look = reader.look()
+    await eventually(() => expect(reader.storedIds(), reader.output()).toEqual(before), afterSessionTimeout)
+    const transaction = reader.openReadTransaction()
     const all = [...before, ...(await appendOutcomes(20))].toSorted()
-    await eventually(() => expect(reader.kept().toSorted(), reader.output()).toEqual(all), patience)
-    await eventually(() => expect(reader.printed().toSorted()).toEqual(all))
-    look.end()
+    await eventually(() => expect(reader.storedIds().toSorted(), reader.output()).toEqual(all), afterSessionTimeout)
+    await eventually(() => expect(reader.printedIds().toSorted()).toEqual(all))
+    transaction.end()
     expect(await reader.end('SIGTERM'), reader.output()).toBe(0)
   })
 })
