@@ -31,67 +31,8 @@ type Print = (line: string) => void
 
 /** The context on real Kafka and MongoDB. Reads configuration and connects only when a command uses a method. */
 export function composeAdmin(environment: Environment, print: Print = () => {}): CommandContext {
-  const opened: Mongo[] = []
-  const started: { stop(): Promise<void> }[] = []
-
-  function openMongo(socketTimeoutMs?: number) {
-    const config = loadMongoConfig(environment)
-    const mongo = createMongo({
-      url: config.MONGODB_URL,
-      database: config.MONGODB_DATABASE,
-      ...(socketTimeoutMs !== undefined && { socketTimeoutMs }),
-    })
-    opened.push(mongo)
-    return { config, db: mongo.db }
-  }
-
-  function openKafka() {
-    const config = loadKafkaConfig(environment)
-    const kafka = createKafka({ ...kafkaAccess(config), clientId: 'contact-import.admin' })
-    return { kafka, topicPrefix: config.KAFKA_PREFIX }
-  }
-
-  function projections(): ProjectionDeps {
-    const { kafka, topicPrefix } = openKafka()
-    const { db } = openMongo()
-    const jobsIn = (collection: string) => createMongoImportJobs({ db, collection })
-    /** Uses a new consumer group, so that it gets all partitions. Commits no offsets. */
-    const projectorInto = (collection: string, limitOf: (partition: TopicPartition) => number) =>
-      createProjector({
-        subscription: createSubscription({
-          kafka,
-          groupId: `${topicPrefix}contact-import.projector.build.${randomUUID()}`,
-          topics: [topics.imports.name, topics.deliveries.name],
-          topicPrefix,
-        }),
-        collections: {
-          current: async () => ({ revision: 0, stores: [jobsIn(collection)] }),
-          confirm: async () => {},
-        },
-        limitOf,
-        log: logTo(print),
-      })
-    return {
-      projections: createMongoProjections({ db }),
-      comparison: createMongoComparison({ db }),
-      createBuild: ({ active, target, pause }) =>
-        createProjectionBuild({
-          active: jobsIn(active),
-          target: jobsIn(target),
-          projectorWith: (limitOf) => projectorInto(target, limitOf),
-          pause,
-          print,
-          now: Date.now,
-        }),
-      async applyIndexes(collection) {
-        await applyReadModelIndexes(openMongo(buildLimitMs).db, collection)
-      },
-      now: Date.now,
-      pause: pauseFor,
-      print,
-    }
-  }
-
+  const connections = createConnections(environment)
+  const { openKafka, openMongo } = connections
   return {
     clock: Date,
     registry() {
@@ -110,23 +51,94 @@ export function composeAdmin(environment: Environment, print: Print = () => {}):
       return Object.values(topics).map(({ name }) => `${topicPrefix}${name}`)
     },
     applyIndexes: () => applyIndexes(openMongo(buildLimitMs).db),
-    deadLetters() {
-      const { kafka, topicPrefix } = openKafka()
-      const lanes = [topics.imports, topics.deadLetters].map((topic) => createLane({ kafka, topic, topicPrefix }))
-      const appender = createAppender({ lanes })
-      const groupId = `${topicPrefix}contact-import.admin`
-      const reader = createReader({ kafka, groupId, topics: [topics.deadLetters.name], topicPrefix })
-      const trimmer = createTrimmer({ kafka, topicPrefix })
-      started.push(appender, reader, trimmer)
-      void appender.start()
-      void reader.start()
-      return createDeadLetterOffice({ reader, appender, trimmer })
+    deadLetters: () => composeDeadLetters(connections),
+    projections: () => composeProjections(connections, print),
+    close: () => connections.close(),
+  }
+}
+
+type Connections = ReturnType<typeof createConnections>
+
+function createConnections(environment: Environment) {
+  const opened: Mongo[] = []
+  const started: { stop(): Promise<void> }[] = []
+  return {
+    openMongo(socketTimeoutMs?: number) {
+      const config = loadMongoConfig(environment)
+      const mongo = createMongo({
+        url: config.MONGODB_URL,
+        database: config.MONGODB_DATABASE,
+        ...(socketTimeoutMs !== undefined && { socketTimeoutMs }),
+      })
+      opened.push(mongo)
+      return { config, db: mongo.db }
     },
-    projections,
+    openKafka() {
+      const config = loadKafkaConfig(environment)
+      const kafka = createKafka({ ...kafkaAccess(config), clientId: 'contact-import.admin' })
+      return { kafka, topicPrefix: config.KAFKA_PREFIX }
+    },
+    stopAtClose(...parts: readonly { stop(): Promise<void> }[]) {
+      started.push(...parts)
+    },
     async close() {
       await Promise.all(started.splice(0).map((one) => one.stop()))
       for (const mongo of opened.splice(0)) await mongo.close()
     },
+  }
+}
+
+function composeDeadLetters({ openKafka, stopAtClose }: Connections) {
+  const { kafka, topicPrefix } = openKafka()
+  const lanes = [topics.imports, topics.deadLetters].map((topic) => createLane({ kafka, topic, topicPrefix }))
+  const appender = createAppender({ lanes })
+  const groupId = `${topicPrefix}contact-import.admin`
+  const reader = createReader({ kafka, groupId, topics: [topics.deadLetters.name], topicPrefix })
+  const trimmer = createTrimmer({ kafka, topicPrefix })
+  stopAtClose(appender, reader, trimmer)
+  void appender.start()
+  void reader.start()
+  return createDeadLetterOffice({ reader, appender, trimmer })
+}
+
+function composeProjections({ openKafka, openMongo }: Connections, print: Print): ProjectionDeps {
+  const { kafka, topicPrefix } = openKafka()
+  const { db } = openMongo()
+  const storeOf = (collection: string) => createMongoImportJobs({ db, collection })
+  const projectorInto = (collection: string, limitOf: (partition: TopicPartition) => number) =>
+    createProjector({
+      subscription: createSubscription({
+        kafka,
+        // A new group gets all partitions. Nothing is committed.
+        groupId: `${topicPrefix}contact-import.projector.build.${randomUUID()}`,
+        topics: [topics.imports.name, topics.deliveries.name],
+        topicPrefix,
+      }),
+      collections: {
+        current: async () => ({ revision: 0, stores: [storeOf(collection)] }),
+        confirm: async () => {},
+      },
+      limitOf,
+      log: logTo(print),
+    })
+  return {
+    projections: createMongoProjections({ db }),
+    comparison: createMongoComparison({ db }),
+    createBuild: ({ active, target, pause }) =>
+      createProjectionBuild({
+        active: storeOf(active),
+        target: storeOf(target),
+        projectorWith: (limitOf) => projectorInto(target, limitOf),
+        pause,
+        print,
+        now: Date.now,
+      }),
+    async applyIndexes(collection) {
+      await applyReadModelIndexes(openMongo(buildLimitMs).db, collection)
+    },
+    now: Date.now,
+    pause: pauseFor,
+    print,
   }
 }
 

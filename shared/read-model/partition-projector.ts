@@ -67,113 +67,128 @@ export function createPartitionProjector(
   source: Source,
   former: Promise<void>,
 ): PartitionProjector {
-  const { subscription, log, limitOf = () => Number.POSITIVE_INFINITY } = deps
-  const { partition } = source
-  let state: State = { is: 'opening', finished: former }
-  void open()
-
-  async function open(): Promise<void> {
-    await finishedOf(state)
-    await untilDone(
-      deps,
-      'opening a partition',
-      partition,
-      () => state.is !== 'opening',
-      async () => {
-        const reading = await openReading(deps, source)
-        if (state.is !== 'opening') return
-        state = { is: 'idle', reading }
-        for (const position of lowestPositions(reading)) subscription.open(position)
-      },
-    )
-  }
-
-  function reopen(level: 'info' | 'warn', reason: string): void {
-    log[level]({ partition }, reason)
-    state = { is: 'opening', finished: finishedOf(state) }
-    void open()
-  }
-
-  function wake(): void {
-    if (state.is !== 'idle') return
-    const { promise: finished, resolve } = Promise.withResolvers<void>()
-    state = { is: 'folding', reading: state.reading, finished }
-    void foldWaiting().finally(resolve)
-  }
-
-  async function foldWaiting(): Promise<void> {
-    while (state.is === 'folding') {
-      const { reading, finished } = state
-      const batch = reading.queue.next(limitOf)
-      if (batch.length === 0) {
-        state = { is: 'idle', reading }
-        return
-      }
-      const step = () => foldInto(deps, reading.targets, batch)
-      const folded = await untilDone(deps, 'writing the read model', partition, () => state.is !== 'folding', step)
-      if (folded.is === 'given_up' || state.is !== 'folding') return
-      if (folded.value === null) return reopen('warn', restored)
-      reading.queue.remove(batch)
-      state = { is: 'folding', reading: { ...reading, targets: folded.value }, finished }
-      controlFlow(subscription, source, reading)
-    }
-  }
-
+  const own: OwnedPartition = { deps, source, state: { is: 'opening', finished: former } }
+  void open(own)
   return {
-    wake,
     records(records) {
+      const reading = readingOf(own.state)
       // Drops records that were fetched before the partition was opened: they are read again.
-      if (state.is !== 'idle' && state.is !== 'folding') return
-      state.reading.queue.add(records.map((record) => toFoldItem(record, log)))
-      controlFlow(subscription, source, state.reading)
-      wake()
+      if (reading === null) return
+      reading.queue.add(records.map((record) => toFoldItem(record, deps.log)))
+      controlFlow(own, reading)
+      foldWaiting(own)
     },
+    wake: () => foldWaiting(own),
     async follow(revision) {
-      if (state.is !== 'idle' && state.is !== 'folding') return
-      const { reading } = state
-      if (reading.revision !== revision) return reopen('info', `the read model changed to revision ${revision}`)
-      if (state.is === 'folding' || !(await isRestored(reading))) return
-      if (state.is === 'idle' && state.reading === reading) reopen('warn', restored)
+      const reading = readingOf(own.state)
+      const reason = reading && (await reasonToReopen(reading, revision))
+      if (reason !== null && readingOf(own.state) === reading) reopen(own, reason)
     },
-    reached: () => (state.is === 'idle' || state.is === 'folding' ? lowestPositions(state.reading) : []),
+    reached() {
+      const reading = readingOf(own.state)
+      return reading === null ? [] : lowestPositions(reading)
+    },
     close() {
-      state = { is: 'closed', finished: finishedOf(state) }
-      return state.finished
+      own.state = { is: 'closed', finished: finishedOf(own.state) }
+      return own.state.finished
     },
   }
 }
 
-const restored = 'the database was restored to an earlier state; reading the missing events again'
+type OwnedPartition = { readonly deps: PartitionProjectorDeps; readonly source: Source; state: State }
 
-/** Reads from the stored positions, so that a restored database gets the events it lacks. */
-async function openReading(
-  { subscription, collections }: PartitionProjectorDeps,
-  { partition, topics }: Source,
-): Promise<Reading> {
-  const { revision, stores } = await collections.current()
-  const beginnings = await subscription.beginnings(topics)
-  const targets: Target[] = []
-  for (const store of stores) targets.push({ store, positions: await openPositions(store, beginnings) })
-  await collections.confirm(partition, revision)
-  return { revision, beginnings, targets, queue: createPartitionQueue(), paused: new Set() }
-}
+const readingOf = (state: State): Reading | null =>
+  state.is === 'idle' || state.is === 'folding' ? state.reading : null
 
 const finishedOf = (state: State): Promise<void> => (state.is === 'idle' ? Promise.resolve() : state.finished)
 
-/** Repeats the step until it succeeds. */
-const untilDone = <T>(
-  { log, pause }: PartitionProjectorDeps,
-  what: string,
-  partition: number,
-  isStopped: () => boolean,
+async function open(own: OwnedPartition): Promise<void> {
+  await finishedOf(own.state)
+  await persist(own, 'opening', async () => {
+    const reading = await openReading(own)
+    if (own.state.is !== 'opening') return
+    own.state = { is: 'idle', reading }
+    for (const position of lowestPositions(reading)) own.deps.subscription.open(position)
+  })
+}
+
+function reopen(own: OwnedPartition, { level, message }: ReopenReason): void {
+  own.deps.log[level]({ partition: own.source.partition }, message)
+  own.state = { is: 'opening', finished: finishedOf(own.state) }
+  void open(own)
+}
+
+function foldWaiting(own: OwnedPartition): void {
+  if (own.state.is !== 'idle') return
+  const { promise: finished, resolve } = Promise.withResolvers<void>()
+  own.state = { is: 'folding', reading: own.state.reading, finished }
+  void foldBatches(own).finally(resolve)
+}
+
+async function foldBatches(own: OwnedPartition): Promise<void> {
+  const { deps } = own
+  while (own.state.is === 'folding') {
+    const { reading, finished } = own.state
+    const batch = reading.queue.next(deps.limitOf ?? noLimit)
+    if (batch.length === 0) {
+      own.state = { is: 'idle', reading }
+      return
+    }
+    const folded = await persist(own, 'folding', () => foldInto(deps, reading.targets, batch))
+    if (folded.is === 'given_up' || own.state.is !== 'folding') return
+    if (folded.value === null) return reopen(own, restored)
+    reading.queue.remove(batch)
+    own.state = { is: 'folding', reading: { ...reading, targets: folded.value }, finished }
+    controlFlow(own, reading)
+  }
+}
+
+const failures = {
+  opening: 'opening a partition failed; trying again',
+  folding: 'writing the read model failed; trying again',
+} as const
+
+/** Repeats the step until it succeeds or the phase ends. */
+const persist = <T>(
+  own: OwnedPartition,
+  phase: keyof typeof failures,
   step: () => Promise<T>,
 ): Promise<RetryResult<T>> =>
   retry(step, {
     delays: exponentialDelays({ firstMs: 250, mostMs: 2_000 }),
-    isStopped,
-    onError: (error) => log.warn({ partition, err: error }, `${what} failed; trying again`),
-    ...(pause !== undefined && { pause }),
+    isStopped: () => own.state.is !== phase,
+    onError: (error) => own.deps.log.warn({ partition: own.source.partition, err: error }, failures[phase]),
+    ...(own.deps.pause !== undefined && { pause: own.deps.pause }),
   })
+
+const noLimit = () => Number.POSITIVE_INFINITY
+
+type ReopenReason = { readonly level: 'info' | 'warn'; readonly message: string }
+
+const restored: ReopenReason = {
+  level: 'warn',
+  message: 'the database was restored to an earlier state; reading the missing events again',
+}
+const changed: ReopenReason = { level: 'info', message: 'the collections of the read model changed' }
+
+async function reasonToReopen({ revision, targets }: Reading, current: number): Promise<ReopenReason | null> {
+  if (revision !== current) return changed
+  for (const { store, positions } of targets) {
+    if (isBehind(await store.positions(positions), positions)) return restored
+  }
+  return null
+}
+
+/** Reads from the stored positions, so that a restored database gets the events it lacks. */
+async function openReading({ deps, source }: OwnedPartition): Promise<Reading> {
+  const { subscription, collections } = deps
+  const { revision, stores } = await collections.current()
+  const beginnings = await subscription.beginnings(source.topics)
+  const targets: Target[] = []
+  for (const store of stores) targets.push({ store, positions: await openPositions(store, beginnings) })
+  await collections.confirm(source.partition, revision)
+  return { revision, beginnings, targets, queue: createPartitionQueue(), paused: new Set() }
+}
 
 /** Folds the batch into every target. Returns null when a database was restored to an earlier state. */
 async function foldInto(
@@ -192,22 +207,15 @@ async function foldInto(
 }
 
 /** Pauses each topic whose queue is full, and resumes it when the queue is half empty. */
-function controlFlow(subscription: Subscription, { topics }: Source, { queue, paused }: Reading): void {
-  for (const source of topics) {
-    if (queue.isFull(source.topic) && !paused.has(source.topic)) {
-      paused.add(source.topic)
-      subscription.pause(source)
-    } else if (queue.hasRoom(source.topic) && paused.delete(source.topic)) {
-      subscription.resume(source)
+function controlFlow({ deps: { subscription }, source }: OwnedPartition, { queue, paused }: Reading): void {
+  for (const place of source.topics) {
+    if (queue.isFull(place.topic) && !paused.has(place.topic)) {
+      paused.add(place.topic)
+      subscription.pause(place)
+    } else if (queue.hasRoom(place.topic) && paused.delete(place.topic)) {
+      subscription.resume(place)
     }
   }
-}
-
-async function isRestored({ targets }: Reading): Promise<boolean> {
-  for (const { store, positions } of targets) {
-    if (isBehind(await store.positions(positions), positions)) return true
-  }
-  return false
 }
 
 /** Per topic the lowest position of all targets. */

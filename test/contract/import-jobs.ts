@@ -6,7 +6,7 @@ import type { FoldPositions, ImportJobReader, ImportJobWriter, JobChange } from 
 
 type Jobs = ImportJobWriter & FoldPositions & ImportJobReader
 
-/** A document of a job with one chunk, folded up to these offsets. */
+/** A job with one chunk, folded up to these offsets. */
 export function jobDocument(imports: number, deliveries = -1, _id: string = randomUUID()): ImportJobDocument {
   const at = '2026-01-31T09:30:00.000Z'
   return {
@@ -50,7 +50,7 @@ const created = (document: ImportJobDocument): JobChange => ({ document, foldedF
 const imports = (partition: number) => ({ topic: topics.imports.name, partition })
 const deliveries = (partition: number) => ({ topic: topics.deliveries.name, partition })
 
-/** What every store of the read model promises. */
+/** The promises of every read-model store. */
 export function importJobsContract(open: () => Jobs): void {
   documents(open)
   conflicts(open)
@@ -67,7 +67,7 @@ function documents(open: () => Jobs) {
     expect(JSON.stringify([...(await jobs.load([document._id]))])).toBe(JSON.stringify([[document._id, document]]))
   })
 
-  test('an unknown job is null, and absent from what is loaded', async () => {
+  test('find returns null for an unknown job, and load omits it', async () => {
     const jobs = open()
     const known = jobDocument(1)
     await jobs.save([created(known)])
@@ -76,7 +76,7 @@ function documents(open: () => Jobs) {
     expect((await jobs.load([])).size).toBe(0)
   })
 
-  test('a document replaces the one it was folded from', async () => {
+  test('save replaces the document that the new one was folded from', async () => {
     const jobs = open()
     const first = jobDocument(7, 2 ** 33)
     await jobs.save([created(first)])
@@ -85,14 +85,14 @@ function documents(open: () => Jobs) {
     expect(await jobs.find(first._id)).toEqual(second)
   })
 
-  test('a document is written whole when the one it was folded from is gone', async () => {
+  test('save inserts a document whose stored version was deleted', async () => {
     const jobs = open()
     const document = jobDocument(9, 4)
     expect(await jobs.save([{ document, foldedFrom: { imports: 8, deliveries: 4 } }])).toEqual([])
     expect(await jobs.find(document._id)).toEqual(document)
   })
 
-  test('a document handed out or in is not changed by its user afterwards', async () => {
+  test('changing a document after save or find does not change the stored one', async () => {
     const jobs = open()
     const document = jobDocument(1)
     await jobs.save([created(document)])
@@ -108,22 +108,19 @@ function conflicts(open: () => Jobs) {
   test.each([
     ['imports', { imports: 4, deliveries: 5 }],
     ['deliveries', { imports: 5, deliveries: 4 }],
-  ])(
-    'a document folded from other offsets of %s is refused, and the others are written',
-    async (_topic, foldedFrom) => {
-      const jobs = open()
-      const stored = jobDocument(5, 5)
-      await jobs.save([created(stored)])
-      const stale = { document: jobDocument(6, 6, stored._id), foldedFrom }
-      const before = jobDocument(1)
-      const after = jobDocument(1)
-      expect(await jobs.save([created(before), stale, created(after)])).toEqual([stored._id])
-      expect(await jobs.find(stored._id)).toEqual(stored)
-      expect((await jobs.load([before._id, after._id])).size).toBe(2)
-    },
-  )
+  ])('save rejects a document folded from other offsets of %s, and writes the others', async (_topic, foldedFrom) => {
+    const jobs = open()
+    const stored = jobDocument(5, 5)
+    await jobs.save([created(stored)])
+    const stale = { document: jobDocument(6, 6, stored._id), foldedFrom }
+    const before = jobDocument(1)
+    const after = jobDocument(1)
+    expect(await jobs.save([created(before), stale, created(after)])).toEqual([stored._id])
+    expect(await jobs.find(stored._id)).toEqual(stored)
+    expect((await jobs.load([before._id, after._id])).size).toBe(2)
+  })
 
-  test('a new document is refused when there is one already', async () => {
+  test('save rejects a new document when one is stored', async () => {
     const jobs = open()
     const stored = jobDocument(5)
     await jobs.save([created(stored)])
@@ -131,7 +128,7 @@ function conflicts(open: () => Jobs) {
     expect(await jobs.find(stored._id)).toEqual(stored)
   })
 
-  test('of 50 simultaneous changes from the same offsets exactly one is written', async () => {
+  test('exactly one of 50 concurrent changes from the same offsets is written', async () => {
     const jobs = open()
     const stored = jobDocument(0)
     await jobs.save([created(stored)])
@@ -145,7 +142,7 @@ function conflicts(open: () => Jobs) {
     expect(await jobs.find(stored._id)).toEqual(winners[0]?.document)
   })
 
-  test('in a large batch exactly the conflicting documents are named', async () => {
+  test('save of a large batch returns exactly the conflicting documents', async () => {
     const jobs = open()
     const batch = Array.from({ length: 2_500 }, () => jobDocument(1))
     const taken = batch.filter((_, index) => index % 500 === 7)
@@ -157,13 +154,13 @@ function conflicts(open: () => Jobs) {
 }
 
 function positions(open: () => Jobs) {
-  test('a partition has no position before its first batch', async () => {
+  test('a partition has no position before the first advance', async () => {
     const jobs = open()
     expect(await jobs.advance([])).toBe(true)
     expect(await jobs.positions([imports(0), deliveries(11)])).toEqual([])
   })
 
-  test('positions are kept by topic and partition', async () => {
+  test('positions are stored per topic and partition', async () => {
     const jobs = open()
     const reached = [
       { ...imports(1), to: 10 },
@@ -176,7 +173,7 @@ function positions(open: () => Jobs) {
     expect(found).toEqual(expect.arrayContaining(reached.map(({ to: offset, ...place }) => ({ ...place, offset }))))
   })
 
-  test('a position moves forward and never back', async () => {
+  test('advance moves a position forward, never back', async () => {
     const jobs = open()
     await jobs.advance([{ ...imports(3), from: null, to: 10 }])
     expect(await jobs.advance([{ ...imports(3), from: 10, to: 12 }])).toBe(true)
@@ -185,7 +182,7 @@ function positions(open: () => Jobs) {
     expect(await jobs.positions([imports(3)])).toEqual([{ ...imports(3), offset: 12 }])
   })
 
-  test('when a position was put back or removed meanwhile, none of its partition number moves, others do', async () => {
+  test('a position below its expected value, or missing, blocks its partition number and no other', async () => {
     const jobs = open()
     const places = [imports(3), deliveries(3), imports(4), deliveries(4)]
     await jobs.advance(places.map((place) => ({ ...place, from: null, to: 10 })))
@@ -201,7 +198,7 @@ function positions(open: () => Jobs) {
     ])
   })
 
-  test('a topic whose position is not stored yet gets one beside the other', async () => {
+  test('advance stores the position of a second topic', async () => {
     const jobs = open()
     await jobs.advance([{ ...imports(3), from: null, to: 10 }])
     const both = [
@@ -216,65 +213,65 @@ function positions(open: () => Jobs) {
   })
 }
 
-function reading(open: () => Jobs) {
-  const place = ({ created_at, _id }: Pick<ImportJobDocument, 'created_at' | '_id'>) => ({
-    createdAt: created_at ?? '',
-    jobId: _id,
+const placeOf = ({ created_at, _id }: Pick<ImportJobDocument, 'created_at' | '_id'>) => ({
+  createdAt: created_at ?? '',
+  jobId: _id,
+})
+const all = { clientId: 'client', status: null, createdAfter: null, after: null, limit: 100 }
+const at = (ms: number) => new Date(Date.parse('2026-01-31T09:30:00.000Z') + ms).toISOString()
+
+/** Saves nine jobs of the client, three per millisecond, and two jobs that must not be listed. Returns the nine. */
+async function saveNine(jobs: Jobs) {
+  const own = Array.from({ length: 9 }, (_, index) => {
+    const status = index % 2 === 0 ? 'completed' : 'pending'
+    return { ...jobDocument(index), status, created_at: at(Math.floor(index / 3)) } satisfies ImportJobDocument
   })
-  const all = { clientId: 'client', status: null, createdAfter: null, after: null, limit: 100 }
-  const at = (ms: number) => new Date(Date.parse('2026-01-31T09:30:00.000Z') + ms).toISOString()
+  const foreign = { ...jobDocument(1), client_id: 'another' }
+  const withoutImport = { ...jobDocument(-1, 4), client_id: null, created_at: null }
+  await jobs.save([...own, foreign, withoutImport].map(created))
+  return own.toSorted((a, b) => (`${a.created_at}${a._id}` < `${b.created_at}${b._id}` ? 1 : -1))
+}
 
-  /** Nine jobs of the client, three in each millisecond, and what must not be among them. */
-  async function stored(jobs: Jobs) {
-    const own = Array.from({ length: 9 }, (_, index) => {
-      const status = index % 2 === 0 ? 'completed' : 'pending'
-      return { ...jobDocument(index), status, created_at: at(Math.floor(index / 3)) } satisfies ImportJobDocument
-    })
-    const foreign = { ...jobDocument(1), client_id: 'another' }
-    const unseen = { ...jobDocument(-1, 4), client_id: null, created_at: null }
-    await jobs.save([...own, foreign, unseen].map(created))
-    return own.toSorted((a, b) => (`${a.created_at}${a._id}` < `${b.created_at}${b._id}` ? 1 : -1))
-  }
-
+function reading(open: () => Jobs) {
   test('the jobs of a client are listed newest first, without their chunks', async () => {
     const jobs = open()
-    const own = await stored(jobs)
+    const own = await saveNine(jobs)
     const listed = await jobs.list(all)
     expect(listed).toEqual(own.map(({ chunks: _, early: __, ...summary }) => summary))
     expect(await jobs.list({ ...all, clientId: 'nobody' })).toEqual([])
   })
 
-  test('pages of any size give each job once, in the same order', async () => {
+  test('pages of any size list each job once, in the same order', async () => {
     const jobs = open()
-    const own = await stored(jobs)
+    const own = await saveNine(jobs)
     for (const limit of [1, 2, 4, 9, 10]) {
       const pages: string[] = []
-      let after: ReturnType<typeof place> | null = null
+      let after: ReturnType<typeof placeOf> | null = null
       for (;;) {
         const page: Awaited<ReturnType<Jobs['list']>> = await jobs.list({ ...all, limit, after })
         pages.push(...page.map(({ _id }) => _id))
         const last = page.at(-1)
         if (last === undefined || page.length < limit) break
-        after = place(last)
+        after = placeOf(last)
       }
       expect(pages).toEqual(own.map(({ _id }) => _id))
     }
   })
 
-  test('a status and a moment leave out the others', async () => {
+  test('a status and a creation time filter the listing', async () => {
     const jobs = open()
-    const own = await stored(jobs)
+    const own = await saveNine(jobs)
     const idsOf = (list: readonly { _id: string }[]) => list.map(({ _id }) => _id)
     const completed = own.filter(({ status }) => status === 'completed')
     expect(idsOf(await jobs.list({ ...all, status: 'completed' }))).toEqual(idsOf(completed))
     const later = own.filter(({ created_at }) => created_at > at(0))
     expect(idsOf(await jobs.list({ ...all, createdAfter: at(0) }))).toEqual(idsOf(later))
     const [first, ...rest] = later.filter(({ status }) => status === 'pending')
-    const after = first === undefined ? null : place(first)
+    const after = first === undefined ? null : placeOf(first)
     expect(idsOf(await jobs.list({ ...all, status: 'pending', createdAfter: at(0), after }))).toEqual(idsOf(rest))
   })
 
-  test('the offsets that documents were folded from are told of those that exist', async () => {
+  test('applied returns the offsets of the documents that exist', async () => {
     const jobs = open()
     const known = jobDocument(3, 2 ** 40)
     await jobs.save([created(known)])

@@ -45,33 +45,37 @@ export function createMongoImportJobs({
   collection = importJobsCollection,
 }: Options): ImportJobWriter & FoldPositions & ImportJobReader {
   const jobs = db.collection<ImportJobDocument>(collection)
-  const positions = db.collection<PositionDocument>(positionsCollection)
-  const positionId = (partition: number) => `${collection}/${partition}`
+  return { ...writer(jobs), ...foldPositions(db.collection(positionsCollection), collection), ...reader(jobs) }
+}
+
+const writer = (jobs: Collection<ImportJobDocument>): ImportJobWriter => ({
+  async load(jobIds) {
+    const read = async (ids: readonly string[]) => {
+      // Majority: a document version that is rolled back later would hide an event that must be folded again.
+      const found = jobs.find({ _id: { $in: [...ids] } }, { readConcern: 'majority' })
+      return await callDatabase(() => found.toArray())
+    }
+    const found = await Promise.all([...slices(jobIds, documentsPerRead)].map(read))
+    return new Map(found.flat().map((document) => [document._id, document]))
+  },
+
+  async save(changes) {
+    const write = async (slice: readonly JobChange[]) => {
+      const refused = await callDatabase(() => writeUnordered(jobs, slice.map(writeFor)))
+      return refused.flatMap((index) => slice.slice(index, index + 1).map(idOf))
+    }
+    return (await Promise.all([...slices(changes, itemsPerWrite, weightOf)].map(write))).flat()
+  },
+})
+
+function foldPositions(stored: Collection<PositionDocument>, collection: string): FoldPositions {
+  const idFor = (partition: number) => `${collection}/${partition}`
   return {
-    async load(jobIds) {
-      const read = async (ids: readonly string[]) => {
-        // Majority: a document version that is rolled back later would hide an event that must be folded again.
-        const found = jobs.find({ _id: { $in: [...ids] } }, { readConcern: 'majority' })
-        return await callDatabase(() => found.toArray())
-      }
-      const found = await Promise.all([...slices(jobIds, documentsPerRead)].map(read))
-      return new Map(found.flat().map((document) => [document._id, document]))
-    },
-
-    async save(changes) {
-      const write = async (slice: readonly JobChange[]) => {
-        const refused = await callDatabase(() => writeUnordered(jobs, slice.map(writeFor)))
-        return refused.flatMap((index) => slice.slice(index, index + 1).map(idOf))
-      }
-      return (await Promise.all([...slices(changes, itemsPerWrite, weightOf)].map(write))).flat()
-    },
-
     async positions(partitions) {
-      const ids = new Set(partitions.map(({ partition }) => positionId(partition)))
+      const ids = new Set(partitions.map(({ partition }) => idFor(partition)))
       // Majority: a position that is rolled back later would skip events that the documents lack.
-      const found = await callDatabase(() =>
-        positions.find({ _id: { $in: [...ids] } }, { readConcern: 'majority' }).toArray(),
-      )
+      const query = stored.find({ _id: { $in: [...ids] } }, { readConcern: 'majority' })
+      const found = await callDatabase(() => query.toArray())
       const byPartition = new Map(found.map(({ partition, offsets }) => [partition, offsets]))
       return partitions.flatMap(({ topic, partition }) => {
         const offset = byPartition.get(partition)?.[fieldOf(topic)]
@@ -85,7 +89,7 @@ export function createMongoImportJobs({
         const fences = topics.flatMap(({ topic, from }) => (from === null ? [] : [[pathOf(topic), { $gte: from }]]))
         return {
           updateOne: {
-            filter: { _id: positionId(partition), ...Object.fromEntries(fences) },
+            filter: { _id: idFor(partition), ...Object.fromEntries(fences) },
             update: {
               // $max: a late write by the partition's former owner must not move the position back.
               $max: Object.fromEntries(topics.map(({ topic, to }) => [pathOf(topic), to])),
@@ -95,25 +99,27 @@ export function createMongoImportJobs({
           },
         }
       })
-      const { matchedCount, upsertedCount } = await callDatabase(() => positions.bulkWrite(writes, { ordered: false }))
+      const { matchedCount, upsertedCount } = await callDatabase(() => stored.bulkWrite(writes, { ordered: false }))
       return matchedCount + upsertedCount === writes.length
-    },
-
-    async find(jobId) {
-      return await callDatabase(() => jobs.findOne({ _id: jobId }))
-    },
-
-    async list(listing) {
-      const found = jobs.find<JobSummaryDocument>(filterFor(listing), { projection: { chunks: 0, early: 0 } })
-      return await callDatabase(() => found.sort({ created_at: -1, _id: -1 }).limit(listing.limit).toArray())
-    },
-
-    async applied(jobIds) {
-      const found = jobs.find({ _id: { $in: [...jobIds] } }, { projection: { applied: 1 } })
-      return new Map((await callDatabase(() => found.toArray())).map(({ _id, applied }) => [_id, applied]))
     },
   }
 }
+
+const reader = (jobs: Collection<ImportJobDocument>): ImportJobReader => ({
+  async find(jobId) {
+    return await callDatabase(() => jobs.findOne({ _id: jobId }))
+  },
+
+  async list(listing) {
+    const found = jobs.find<JobSummaryDocument>(filterFor(listing), { projection: { chunks: 0, early: 0 } })
+    return await callDatabase(() => found.sort({ created_at: -1, _id: -1 }).limit(listing.limit).toArray())
+  },
+
+  async applied(jobIds) {
+    const found = jobs.find({ _id: { $in: [...jobIds] } }, { projection: { applied: 1 } })
+    return new Map((await callDatabase(() => found.toArray())).map(({ _id, applied }) => [_id, applied]))
+  },
+})
 
 /** Keep one call well below its time limit: a job may have 1,000 chunks, about 0.25 MB. */
 const documentsPerRead = 100
