@@ -1,4 +1,3 @@
-import type { Fault } from '#schemas/errors.ts'
 import { topics } from '#schemas/events/catalogue.ts'
 import { headerNames } from '#schemas/events/envelope.ts'
 import { decodeEvent } from '#shared/domain/events/codec.ts'
@@ -6,11 +5,12 @@ import { acceptedResponse } from '#shared/domain/import/import.ts'
 import type { Clock } from '#shared/ports/clock.ts'
 import type { EventAppender, EventReader } from '#shared/ports/event-log.ts'
 import type { Claim, ClaimOutcome, IdempotencyKeys, PlanInputs } from '#shared/ports/idempotency-keys.ts'
+import type { Refused } from './planning/plan.ts'
 import type { Planner } from './planning/planner.ts'
 
-/** The log is searched from this much before the claim: the clocks of ingest and broker may differ. */
+/** The log is read from this long before the claim, because the clocks of ingest and broker may differ. */
 const clockSkewMs = 60_000
-const waitStepMs = 100
+const pollIntervalMs = 100
 
 export type ImportRequest = {
   readonly clientId: string
@@ -23,15 +23,14 @@ export type ImportRequest = {
 
 /**
  * - accepted: the import is in the log; `response` is the 202 body, byte for byte
- * - refused: the body can't be taken; the key is free again
- * - uncertain: the log did not say whether it took the import; the same request again will find out
+ * - refused: the body is invalid or too large; the key is released
+ * - uncertain: it is unknown whether the log contains the import; the same request, repeated, will find out
  */
-export type ImportOutcome =
+export type AcceptOutcome =
   | { readonly is: 'accepted'; readonly response: string; readonly jobId: string; readonly replayed: boolean }
   | { readonly is: 'conflict'; readonly existingCreatedAt: string }
   | { readonly is: 'in_progress' }
-  | { readonly is: 'refused'; readonly error: 'invalid_json' | 'empty_import' | 'payload_too_large' }
-  | { readonly is: 'refused'; readonly error: 'validation_failed'; readonly faults: readonly Fault[] }
+  | Refused
   | { readonly is: 'overloaded' }
   | { readonly is: 'uncertain' }
 
@@ -49,9 +48,9 @@ type Deps = {
   readonly maxContacts: number
 }
 
-/** Claim the key, plan, append, finish: a 202 exists only after the log and the claim both say so. */
+/** Claims the key, plans, appends, and stores the response. `accepted` only after both stores have confirmed. */
 export const createAcceptImport = (deps: Deps) =>
-  async function acceptImport(request: ImportRequest): Promise<ImportOutcome> {
+  async function acceptImport(request: ImportRequest): Promise<AcceptOutcome> {
     const outcome = await claimOrWait(request, deps)
     switch (outcome.is) {
       case 'replay':
@@ -67,7 +66,7 @@ export const createAcceptImport = (deps: Deps) =>
     }
   }
 
-/** A duplicate waits for the first request to end, or to lose its lease. */
+/** Claims the key. While another request holds it, waits up to `waitMs` for its response or the end of its lease. */
 async function claimOrWait(request: ImportRequest, deps: Deps): Promise<ClaimOutcome> {
   const { keys, clock, newJobId, pause, leaseMs, retentionMs, waitMs, maxContacts } = deps
   const { clientId, key, payloadHash, correlationId } = request
@@ -79,14 +78,15 @@ async function claimOrWait(request: ImportRequest, deps: Deps): Promise<ClaimOut
     const claim = { clientId, key, payloadHash, jobId, correlationId, createdAt, plan, leaseMs, retentionMs }
     const outcome = await keys.claim(claim, clock.now())
     if (outcome.is !== 'in_progress' || clock.now() - startedAt >= waitMs) return outcome
-    await pause(waitStepMs)
+    await pause(pollIntervalMs)
   }
 }
 
-async function acceptFirst(claim: Claim, request: ImportRequest, deps: Deps): Promise<ImportOutcome> {
-  const planned = await plan(claim, request, deps).catch(async (fault: unknown) => {
+/** Releases the key when nothing was sent to the log. */
+async function acceptFirst(claim: Claim, request: ImportRequest, deps: Deps): Promise<AcceptOutcome> {
+  const planned = await plan(claim, request, deps).catch(async (error: unknown) => {
     await deps.keys.release(claim)
-    throw fault
+    throw error
   })
   if (planned.is !== 'planned') {
     await deps.keys.release(claim)
@@ -108,14 +108,14 @@ async function acceptFirst(claim: Claim, request: ImportRequest, deps: Deps): Pr
 }
 
 /**
- * An earlier holder may have appended before it died, so the log is read first. What is absent there may still arrive
- * late; the repeat is marked, and readers fold facts by id.
+ * Reads the log first, because an earlier holder may have appended before it failed. Its records may still arrive later:
+ * so the repeated records are marked, and readers identify events by their ids.
  */
-async function takeOver(claim: Claim, request: ImportRequest, deps: Deps): Promise<ImportOutcome> {
+async function takeOver(claim: Claim, request: ImportRequest, deps: Deps): Promise<AcceptOutcome> {
   const found = await findAccepted(claim, deps)
   if (found !== null) return finish(claim, found, request, deps)
   const planned = await plan(claim, request, deps)
-  // The refusal follows from the body and the claim alone: no holder has appended this import, or ever will.
+  // The refusal depends on the body and the claim alone, so no other holder can have appended this import.
   if (planned.is === 'refused') await deps.keys.release(claim)
   if (planned.is !== 'planned') return planned
   const appended = await deps.appender.append(planned.records)
@@ -123,16 +123,25 @@ async function takeOver(claim: Claim, request: ImportRequest, deps: Deps): Promi
   return appended.is === 'refused' ? { is: 'refused', error: 'payload_too_large' } : { is: 'uncertain' }
 }
 
-/** By the inputs of the claim; only the phone rules are always those of this process, and the facts say which. */
+/** Plans with the inputs stored in the claim, but with the phone metadata of this process, which the event names. */
 const plan = (claim: Claim, request: ImportRequest, { planner }: Deps) =>
   planner.plan({
     body: request.body,
-    facts: { ...claim, plan: { ...claim.plan, phoneMetadataVersion: request.plan.phoneMetadataVersion } },
-    repeat: claim.fence > 1,
     maxContacts: claim.plan.maxContacts,
+    chunkSize: claim.plan.chunkSize,
+    region: claim.plan.region,
+    purpose: {
+      is: 'import',
+      jobId: claim.jobId,
+      clientId: claim.clientId,
+      correlationId: claim.correlationId,
+      createdAt: claim.createdAt,
+      phoneMetadataVersion: request.plan.phoneMetadataVersion,
+      repeat: claim.fence > 1,
+    },
   })
 
-/** The 202 body of this job's `ImportAccepted`, if the log holds one. */
+/** The 202 body of the job's `ImportAccepted`; null when the log does not contain that event. */
 async function findAccepted({ jobId, createdAt }: Claim, { appender, reader }: Deps): Promise<string | null> {
   const since = Date.parse(createdAt) - clockSkewMs
   for await (const record of reader.read(topics.imports.name, appender.partitionFor(jobId), since)) {
@@ -145,8 +154,8 @@ async function findAccepted({ jobId, createdAt }: Claim, { appender, reader }: D
   return null
 }
 
-/** A later holder of the claim answers for the same job with the same bytes, so its answer is ours. */
-async function finish(claim: Claim, response: string, request: ImportRequest, deps: Deps): Promise<ImportOutcome> {
+/** Stores the response. If a later holder has the claim, its response has the same bytes and is used. */
+async function finish(claim: Claim, response: string, request: ImportRequest, deps: Deps): Promise<AcceptOutcome> {
   const finished = await deps.keys.finish(claim, response, deps.clock.now())
   if (finished) return { is: 'accepted', response, jobId: claim.jobId, replayed: false }
   const current = await claimOrWait(request, deps)
@@ -155,7 +164,7 @@ async function finish(claim: Claim, response: string, request: ImportRequest, de
       return { is: 'accepted', response: current.claim.response, jobId: current.claim.jobId, replayed: true }
     case 'yours':
       if (current.claim.jobId === claim.jobId) return takeOver(current.claim, request, deps)
-      // The record expired while this request ran. Its import is in the log, and must not come there a second time.
+      // The claim expired during this request, and this call made a new one. The import is already in the log.
       await deps.keys.release(current.claim)
       return { is: 'accepted', response, jobId: claim.jobId, replayed: false }
     case 'conflict':

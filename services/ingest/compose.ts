@@ -26,11 +26,10 @@ import { readVersion } from '#shared/runtime/version.ts'
 import { createAcceptImport } from './accept-import.ts'
 import type { IngestConfig } from './config.ts'
 import { importRoutes } from './import-routes.ts'
-import { createPlanWorkers } from './planning/plan-workers.ts'
-import { createPlanner } from './planning/planner.ts'
+import { createPlanner, createPlanWorkers } from './planning/planner.ts'
 import { createVerifySignature } from './verify-signature.ts'
 
-/** What a test may put itself between, to end the process at the worst moment. */
+/** The ports that a test may wrap, for example to end the process between two calls. */
 export type IngestPorts = {
   readonly keys: IdempotencyKeys
   readonly appender: EventAppender
@@ -40,32 +39,13 @@ type Instrument = (ports: IngestPorts) => IngestPorts
 
 const clientId = 'contact-import.ingest'
 
-/** The parts of ingest without its HTTP listener, in the order they start, and the route they serve. */
+/** The parts of ingest without its HTTP server, in the order in which they start, and its routes. */
 export function ingestParts(config: IngestConfig, log: Log, instrument: Instrument = (ports) => ports) {
-  const topicPrefix = config.KAFKA_PREFIX
-  const kafka = createKafka({
-    ...kafkaAccess(config),
-    clientId,
-    log: (level, message, details) => log[level](details, `kafka: ${message}`),
-  })
-  const mongo = createMongo({
-    url: config.MONGODB_URL,
-    database: config.MONGODB_DATABASE,
-    onConnectFailed: (cause) => log.warn({ err: cause }, 'the database cannot be reached; connecting again'),
-  })
-  const probe = createEventLogProbe({ kafka })
-  const lane = createLane({ kafka, topic: topics.imports, topicPrefix })
-  const reader = createReader({
-    kafka,
-    groupId: `${topicPrefix}${clientId}.reader`,
-    topics: [topics.imports.name],
-    topicPrefix,
-  })
+  const stores = createStores(config, log)
+  const { mongo, probe, lane, reader } = stores
   const workers = createPlanWorkers({ threads: Math.max(1, availableParallelism() - 1), log })
-  const planner = createPlanner({ workers })
-  const secretBox =
-    config.SECRETS_KEY === undefined ? noSecretBox : createSecretBox(parseSecretsKey(config.SECRETS_KEY))
   const ports = instrument({ keys: createMongoIdempotencyKeys({ db: mongo.db }), appender: lane, reader })
+  const planner = createPlanner({ workers })
   const acceptImport = createAcceptImport({
     ...ports,
     planner,
@@ -77,16 +57,8 @@ export function ingestParts(config: IngestConfig, log: Log, instrument: Instrume
     waitMs: config.IDEMPOTENCY_WAIT_SECONDS * 1_000,
     maxContacts: config.MAX_CONTACTS,
   })
-  const rateLimiter = createMongoRateLimiter({
-    db: mongo.db,
-    onFallback: (cause) => log.warn({ err: cause }, 'rate limits cannot be shared; this process limits by itself'),
-  })
   const routes = importRoutes({
-    guard: createGuard({
-      apiClients: createMongoApiClients({ db: mongo.db, clock: systemClock, secretBox }),
-      rateLimiter,
-      defaultRate: config.RATE_LIMIT_DEFAULT,
-    }),
+    guard: createClientGuard(config, stores, log),
     verifySignature: createVerifySignature({ clock: systemClock, skewMs: config.SIGNATURE_SKEW_SECONDS * 1_000 }),
     acceptImport,
     planner,
@@ -105,6 +77,46 @@ export function ingestParts(config: IngestConfig, log: Log, instrument: Instrume
     { name: 'planning workers', start: async () => {}, stop: () => workers.close() },
   ]
   return { parts, routes, checks: { database: () => mongo.probe(1_500), event_log: () => probe.probe(1_500) } }
+}
+
+type Stores = ReturnType<typeof createStores>
+
+function createStores(config: IngestConfig, log: Log) {
+  const topicPrefix = config.KAFKA_PREFIX
+  const kafka = createKafka({
+    ...kafkaAccess(config),
+    clientId,
+    log: (level, message, details) => log[level](details, `kafka: ${message}`),
+  })
+  return {
+    mongo: createMongo({
+      url: config.MONGODB_URL,
+      database: config.MONGODB_DATABASE,
+      onConnectFailed: (cause) => log.warn({ err: cause }, 'cannot connect to the database; trying again'),
+    }),
+    probe: createEventLogProbe({ kafka }),
+    lane: createLane({ kafka, topic: topics.imports, topicPrefix }),
+    reader: createReader({
+      kafka,
+      groupId: `${topicPrefix}${clientId}.reader`,
+      topics: [topics.imports.name],
+      topicPrefix,
+    }),
+  }
+}
+
+function createClientGuard(config: IngestConfig, { mongo }: Stores, log: Log) {
+  const secretBox =
+    config.SECRETS_KEY === undefined ? noSecretBox : createSecretBox(parseSecretsKey(config.SECRETS_KEY))
+  return createGuard({
+    apiClients: createMongoApiClients({ db: mongo.db, clock: systemClock, secretBox }),
+    rateLimiter: createMongoRateLimiter({
+      db: mongo.db,
+      onFallback: (cause) =>
+        log.warn({ err: cause }, 'cannot share rate limits with other instances; this process limits on its own'),
+    }),
+    defaultRate: config.RATE_LIMIT_DEFAULT,
+  })
 }
 
 export async function composeIngest(

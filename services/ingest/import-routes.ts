@@ -8,16 +8,16 @@ import { ServiceError } from '#shared/errors/service-error.ts'
 import type { Guard } from '#shared/http/guard.ts'
 import { addClientRoute, type ClientExchange } from '#shared/http/route.ts'
 import type { ApiClient } from '#shared/ports/api-clients.ts'
-import type { ImportOutcome, ImportRequest } from './accept-import.ts'
+import type { AcceptOutcome, ImportRequest } from './accept-import.ts'
+import type { Refused } from './planning/plan.ts'
 import type { Planner } from './planning/planner.ts'
-import { decodeBody, requireJson } from './read-request.ts'
-import { idempotencyKeyOf, isDryRun } from './request-headers.ts'
+import { decodeBody, isDryRun, readIdempotencyKey, requireJson } from './read-request.ts'
 import type { VerifySignature } from './verify-signature.ts'
 
 type Deps = {
   readonly guard: Guard
   readonly verifySignature: VerifySignature
-  readonly acceptImport: (request: ImportRequest) => Promise<ImportOutcome>
+  readonly acceptImport: (request: ImportRequest) => Promise<AcceptOutcome>
   readonly planner: Planner
   readonly settings: {
     readonly maxBodyBytes: number
@@ -29,8 +29,8 @@ type Deps = {
 
 const json = 'application/json; charset=utf-8'
 
-/** Seconds after which a refused request is worth repeating. */
-const retryAfter = { inProgress: 1, overloaded: 1, uncertain: 5 } as const
+/** `Retry-After` in seconds. */
+const retryAfterSeconds = { inProgress: 1, overloaded: 1, uncertain: 5 } as const
 
 /** POST /v1/contacts/import. */
 export const importRoutes = (deps: Deps) =>
@@ -51,7 +51,7 @@ export const importRoutes = (deps: Deps) =>
     }
     const options = { guard, checks, bodyLimit: settings.maxBodyBytes }
     addClientRoute(app, contracts.importContacts, options, async ({ request, reply, client }) => {
-      const key = idempotencyKeyOf(request.headers)
+      const key = readIdempotencyKey(request.headers)
       const dryRun = isDryRun(request.headers)
       const encoding = request.headers['content-encoding']
       const body = await decodeBody(bytesOf(request.body), encoding, settings.maxBodyBytes)
@@ -61,11 +61,12 @@ export const importRoutes = (deps: Deps) =>
     })
   }
 
-/** A request without a body has none. */
+/** A request without a body has zero bytes. */
 const bytesOf = (body: unknown): Uint8Array => (body instanceof Uint8Array ? body : new Uint8Array())
 
 type Exchange = ClientExchange & { readonly body: Uint8Array }
 
+/** A client's own settings come before those of the service. */
 const planInputs = (client: ApiClient, settings: Deps['settings']) => ({
   chunkSize: client.chunkSize ?? settings.chunkSize,
   region: client.region ?? settings.defaultRegion,
@@ -93,11 +94,11 @@ async function answerImport(exchange: Exchange & { readonly key: string }, deps:
     case 'conflict':
       throw new ServiceError('idempotency_conflict', { existingCreatedAt: outcome.existingCreatedAt })
     case 'in_progress':
-      throw new ServiceError('request_in_progress', { retryAfterSeconds: retryAfter.inProgress })
+      throw new ServiceError('request_in_progress', { retryAfterSeconds: retryAfterSeconds.inProgress })
     case 'overloaded':
-      throw new ServiceError('service_unavailable', { retryAfterSeconds: retryAfter.overloaded })
+      throw new ServiceError('service_unavailable', { retryAfterSeconds: retryAfterSeconds.overloaded })
     case 'uncertain':
-      throw new ServiceError('service_unavailable', { retryAfterSeconds: retryAfter.uncertain })
+      throw new ServiceError('service_unavailable', { retryAfterSeconds: retryAfterSeconds.uncertain })
     case 'refused':
       throw refusal(outcome)
   }
@@ -105,24 +106,25 @@ async function answerImport(exchange: Exchange & { readonly key: string }, deps:
 
 async function answerDryRun({ request, reply, client, body }: Exchange, deps: Deps): Promise<FastifyReply> {
   const language = negotiateLanguage(request.headers['accept-language'], client.locale ?? 'en')
-  const outcome = await deps.planner.dryRun({
+  const { chunkSize, region } = planInputs(client, deps.settings)
+  const outcome = await deps.planner.plan({
     body,
-    correlationId: request.correlationId,
-    plan: planInputs(client, deps.settings),
     maxContacts: deps.settings.maxContacts,
-    message: dryRunMessages[language],
+    chunkSize,
+    region,
+    purpose: { is: 'dry_run', correlationId: request.correlationId, message: dryRunMessages[language] },
   })
   switch (outcome.is) {
-    case 'dry_run':
+    case 'planned':
       return reply.code(200).header('content-language', language).type(json).send(outcome.response)
     case 'overloaded':
-      throw new ServiceError('service_unavailable', { retryAfterSeconds: retryAfter.overloaded })
+      throw new ServiceError('service_unavailable', { retryAfterSeconds: retryAfterSeconds.overloaded })
     case 'refused':
       throw refusal(outcome)
   }
 }
 
-const refusal = (refused: Extract<ImportOutcome, { is: 'refused' }>): ServiceError =>
+const refusal = (refused: Refused): ServiceError =>
   refused.error === 'validation_failed'
     ? new ServiceError('validation_failed', { details: refused.faults })
     : new ServiceError(refused.error)

@@ -1,35 +1,67 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
+import { limits } from '#schemas/limits.ts'
 import { ServiceError } from '#shared/errors/service-error.ts'
 
-const inflate = promisify(gunzip)
+const visibleAscii = /^[\x21-\x7e]+$/
 
-/** Any body may inflate to this size: as much as one is allowed to have by default. */
-const freeBytes = 8 * 1024 * 1024
-/** Beyond it, no more than so many times its compressed size; contacts shrink to a tenth, bombs to a thousandth. */
-const largestRatio = 200
+/**
+ * The Idempotency-Key: 1 to 255 visible ASCII characters. Throws `idempotency_key_missing` or
+ * `idempotency_key_invalid`.
+ */
+export function readIdempotencyKey(headers: IncomingHttpHeaders): string {
+  const key = headers['idempotency-key']
+  if (key === undefined) throw new ServiceError('idempotency_key_missing')
+  if (typeof key !== 'string' || key.length > limits.idempotencyKeyLength || !visibleAscii.test(key)) {
+    throw new ServiceError('idempotency_key_invalid')
+  }
+  return key
+}
 
-const mediaType = /^application\/json[ \t]*(?:;|$)/i
-const foreignCharset = /;[ \t]*charset[ \t]*=(?![ \t]*"?utf-?8"?[ \t]*(?:;|$))/i
+/**
+ * X-Debug: `true` or `false` in any case; absent is false. Throws `header_invalid` for any other value, because a
+ * mistyped dry run must not send contacts.
+ */
+export function isDryRun(headers: IncomingHttpHeaders): boolean {
+  const value = headers['x-debug']
+  if (value === undefined) return false
+  switch (String(value).toLowerCase()) {
+    case 'true':
+      return true
+    case 'false':
+      return false
+    default:
+      throw new ServiceError('header_invalid')
+  }
+}
 
-/** Throws `unsupported_media_type` unless the body is announced as JSON in UTF-8, plain or gzipped. */
+const jsonType = /^application\/json[ \t]*(?:;|$)/i
+const otherCharset = /;[ \t]*charset[ \t]*=(?![ \t]*"?utf-?8"?[ \t]*(?:;|$))/i
+
+/** Throws `unsupported_media_type` unless the headers declare JSON in UTF-8, uncompressed or gzip. */
 export function requireJson(headers: IncomingHttpHeaders): void {
   const type = headers['content-type'] ?? ''
   const encoding = headers['content-encoding'] ?? 'identity'
-  if (!mediaType.test(type) || foreignCharset.test(type) || !/^(?:identity|gzip)$/i.test(encoding)) {
+  if (!jsonType.test(type) || otherCharset.test(type) || !/^(?:identity|gzip)$/i.test(encoding)) {
     throw new ServiceError('unsupported_media_type')
   }
 }
 
+const inflate = promisify(gunzip)
+
+/** Any body may inflate to this size, the default limit of a body. */
+const uncheckedRatioBytes = 8 * 1024 * 1024
+/** Larger bodies may be at most this many times their compressed size. Contacts compress by about 10, bombs by 1,000. */
+const maxInflateRatio = 200
+
 /**
- * The body after content decoding (RFC 9110 §8.4), at most `limit` bytes.
- * Throws `payload_too_large` as soon as it would be larger, or suspiciously larger than what came over the wire, and
- * `invalid_encoding` when it is not gzip after all.
+ * The body after content decoding (RFC 9110 §8.4), at most `limit` bytes. Throws `payload_too_large` as soon as the
+ * limit or the ratio is exceeded, and `invalid_encoding` when the bytes are not gzip.
  */
 export async function decodeBody(wire: Uint8Array, encoding: string | undefined, limit: number): Promise<Uint8Array> {
   if (encoding?.toLowerCase() !== 'gzip') return wire
-  const maxOutputLength = Math.min(limit, Math.max(freeBytes, largestRatio * wire.byteLength))
+  const maxOutputLength = Math.min(limit, Math.max(uncheckedRatioBytes, maxInflateRatio * wire.byteLength))
   return inflate(wire, { maxOutputLength }).catch((error: unknown) => {
     const tooLarge = error instanceof RangeError && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE'
     throw new ServiceError(tooLarge ? 'payload_too_large' : 'invalid_encoding', { cause: error })

@@ -2,21 +2,20 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { ServiceError } from '#shared/errors/service-error.ts'
 import type { Clock, Instant } from '#shared/ports/clock.ts'
-import { parseTimestamp } from './parse-timestamp.ts'
 
 export type SignedRequest = {
-  /** The headers' values as sent; absent when there is no such header. */
+  /** Header values as sent; undefined when the header is absent. */
   readonly signature: string | undefined
   readonly timestamp: string | undefined
-  /** The body as it came over the wire, before any decoding. */
+  /** The body as received, before content decoding. */
   readonly wire: Uint8Array
 }
 
 export type SignatureRules = {
-  /** The active secrets as issued; their UTF-8 bytes are the keys. At least one. */
+  /** The active secrets as issued, at least one. Their UTF-8 bytes are the HMAC keys. */
   readonly secrets: readonly string[]
   readonly now: Instant
-  /** How far the timestamp may be from now, either way. */
+  /** Largest difference between the timestamp and now, in either direction. */
   readonly skewMs: number
 }
 
@@ -25,8 +24,8 @@ export type SignatureFault = 'signature_missing' | 'timestamp_out_of_range' | 's
 const hexDigest = /^[0-9a-f]{64}$/i
 
 /**
- * What is wrong with the signature of a request, or null. X-Signature must be the hex HMAC-SHA256 (RFC 2104) of
- * X-Timestamp, a line feed and the body, with any one of the secrets; compared in constant time.
+ * Checks the signature of a request; null means valid. X-Signature must be the hex HMAC-SHA256 (RFC 2104) of
+ * X-Timestamp, a line feed and the body, with one of the secrets. The comparison takes constant time.
  */
 export function signatureFault(request: SignedRequest, rules: SignatureRules): SignatureFault | null {
   const { signature, timestamp, wire } = request
@@ -41,7 +40,7 @@ export function signatureFault(request: SignedRequest, rules: SignatureRules): S
   return matches.includes(true) ? null : 'signature_invalid'
 }
 
-/** Throws the `ServiceError` of the fault unless the request is signed with one of the secrets. */
+/** Throws a `ServiceError` with the code of the fault unless the request is signed with one of the secrets. */
 export type VerifySignature = (secrets: readonly string[], headers: IncomingHttpHeaders, wire: Uint8Array) => void
 
 export const createVerifySignature = ({
@@ -52,10 +51,36 @@ export const createVerifySignature = ({
   readonly skewMs: number
 }): VerifySignature =>
   function verifySignature(secrets, headers, wire) {
-    const request = { signature: only(headers['x-signature']), timestamp: only(headers['x-timestamp']), wire }
+    const request = {
+      signature: singleValue(headers['x-signature']),
+      timestamp: singleValue(headers['x-timestamp']),
+      wire,
+    }
     const fault = signatureFault(request, { secrets, now: clock.now(), skewMs })
     if (fault !== null) throw new ServiceError(fault)
   }
 
-/** Node joins a header that is sent twice into one text, which is no signature and no timestamp. */
-const only = (value: string | string[] | undefined) => (Array.isArray(value) ? value.join(', ') : value)
+/** A repeated header becomes one string, which is neither a valid signature nor a valid timestamp. */
+const singleValue = (value: string | string[] | undefined) => (Array.isArray(value) ? value.join(', ') : value)
+
+const dateTime =
+  /^(\d{4})-(0[1-9]|1[0-2])-(\d\d)[Tt]([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60)(\.\d+)?(?:[Zz]|([+-])([01]\d|2[0-3]):([0-5]\d))$/
+
+/**
+ * The instant of an RFC 3339 date-time with any offset, in milliseconds since the epoch with a fraction; null for other
+ * text. A leap second is valid at the end of a month in UTC only (§5.7), and counts as the second after it.
+ */
+export function parseTimestamp(text: string): number | null {
+  const [match, year, month, day, hour, minute, second, fraction = '', sign, offsetHour = '0', offsetMinute = '0'] =
+    dateTime.exec(text) ?? []
+  if (match === undefined) return null
+  const daysInMonth = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()
+  if (Number(day) < 1 || Number(day) > daysInMonth) return null
+  const offsetMinutes = (Number(offsetHour) * 60 + Number(offsetMinute)) * (sign === '-' ? -1 : 1)
+  const local = Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second))
+  const instant = local - offsetMinutes * 60_000
+  if (second === '60' && !isStartOfMonth(new Date(instant))) return null
+  return instant + Number(`0${fraction}`) * 1_000
+}
+
+const isStartOfMonth = (date: Date) => date.getUTCDate() === 1 && date.getUTCHours() === 0 && date.getUTCMinutes() === 0

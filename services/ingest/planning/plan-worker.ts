@@ -1,27 +1,48 @@
+import type { NewRecord } from '#shared/ports/event-log.ts'
 import { workerTask } from '#shared/runtime/worker-pool.ts'
-import { type PackedRecords, packRecords } from './packed-records.ts'
-import {
-  type DryRunPlanned,
-  type DryRunRequest,
-  type Planned,
-  type PlanRequest,
-  planDryRun,
-  planRequest,
-  type Refusal,
-} from './plan-request.ts'
+import { type Planned, type PlanRequest, plan, planByParser, type Refused } from './plan.ts'
 
-export type PlanTask =
-  | { readonly kind: 'plan'; readonly request: PlanRequest }
-  | { readonly kind: 'dry_run'; readonly request: DryRunRequest }
+/** `parse`: the scan has already found the body unsupported. */
+export type PlanTask = { readonly by: 'scan' | 'parse'; readonly request: PlanRequest }
+export type PlanResult = PackedPlan | Refused
 
-export type PackedPlan = Omit<Planned, 'records'> & { readonly records: PackedRecords }
-export type PlanAnswer = PackedPlan | DryRunPlanned | Refusal
+/** Records in one buffer, which a thread can transfer to another without copying. */
+type PackedPlan = Omit<Planned, 'records'> & {
+  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly records: readonly (Omit<NewRecord, 'value'> & { readonly length: number })[]
+}
 
-/** Runs in a worker thread. The event bytes change hands without a copy. */
-export const run = workerTask<PlanTask, PlanAnswer>(({ kind, request }) => {
-  if (kind === 'dry_run') return { value: planDryRun(request) }
-  const planned = planRequest(request)
-  if (planned.is !== 'planned') return { value: planned }
-  const records = packRecords(planned.records)
-  return { value: { ...planned, records }, transfer: [records.bytes] }
+/** Runs in a worker thread. */
+export const run = workerTask<PlanTask, PlanResult>(({ by, request }) => {
+  const planned = by === 'scan' ? plan(request) : planByParser(request)
+  if (planned.is === 'refused') return { value: planned }
+  const value = pack(planned)
+  return { value, transfer: [value.bytes] }
 })
+
+function pack({ records, ...planned }: Planned): PackedPlan {
+  const bytes = new Uint8Array(records.reduce((sum, { value }) => sum + value.byteLength, 0))
+  let offset = 0
+  for (const { value } of records) {
+    bytes.set(value, offset)
+    offset += value.byteLength
+  }
+  return {
+    ...planned,
+    bytes,
+    records: records.map(({ value, ...record }) => ({ ...record, length: value.byteLength })),
+  }
+}
+
+/** The plan of a packed result. The values of its records are views into the one buffer. */
+export function unpack({ bytes, records, ...planned }: PackedPlan): Planned {
+  let offset = 0
+  return {
+    ...planned,
+    records: records.map(({ length, ...record }) => {
+      const value = bytes.subarray(offset, offset + length)
+      offset += length
+      return { ...record, value }
+    }),
+  }
+}

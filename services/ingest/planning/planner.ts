@@ -1,39 +1,49 @@
-import {
-  type DryRunPlanned,
-  type DryRunRequest,
-  type Planned,
-  type PlanRequest,
-  planDryRun,
-  planRequest,
-  planScanned,
-  type Refusal,
-} from './plan-request.ts'
+import type { Log } from '#shared/runtime/log.ts'
+import { createWorkerPool, type WorkerPool } from '#shared/runtime/worker-pool.ts'
+import { scanContacts } from './fast/scan-contacts.ts'
+import { type Planned, type PlanRequest, plan, planContacts, type Refused } from './plan.ts'
+import { type PlanResult, type PlanTask, unpack } from './plan-worker.ts'
 
-type Overloaded = { readonly is: 'overloaded' }
-
-/** Plans an import, or says why it can't be taken. Overloaded: nothing was done, because too much waits already. */
 export interface Planner {
-  plan(request: PlanRequest): Promise<Planned | Refusal | Overloaded>
-  dryRun(request: DryRunRequest): Promise<DryRunPlanned | Refusal | Overloaded>
+  /** Plans an import or a dry run. Overloaded: nothing was done, because too many bodies wait for a worker. */
+  plan(request: PlanRequest): Promise<Planned | Refused | { readonly is: 'overloaded' }>
 }
 
-export type PlanWorkers = Planner
+export type PlanWorkers = WorkerPool<PlanTask, PlanResult>
+
+/** Bodies that may wait for a worker. Each takes some hundred milliseconds at most. */
+const maxQueue = 64
+
+export const createPlanWorkers = ({ threads, log }: { readonly threads: number; readonly log: Log }): PlanWorkers =>
+  createWorkerPool({ file: new URL('plan-worker.ts', import.meta.url), threads, maxQueue, log })
 
 /**
- * Up to here it takes less time at once than on the way to a worker and back, and never so long that others wait for
- * it: whatever is made to be slow, parsing takes up to a millisecond per KiB, and one phone number up to 50 µs.
+ * Bodies up to these sizes are planned on the event loop: a worker would cost more than the plan. The limits hold for
+ * hostile bodies too: parsing takes up to 1 ms per KiB, and one phone number up to 50 µs.
  */
 const inline = { parsedBytes: 8 * 1024, scannedBytes: 64 * 1024, scannedContacts: 250 }
 
-/** Plans where it costs least: small bodies at once, large ones off the event loop. */
-export const createPlanner = ({ workers }: { readonly workers: PlanWorkers }): Planner => ({
-  async plan(request) {
-    const { byteLength } = request.body
-    if (byteLength <= inline.parsedBytes) return planRequest(request)
-    const maxContacts = Math.min(request.maxContacts, inline.scannedContacts)
-    const scanned = byteLength <= inline.scannedBytes ? planScanned({ ...request, maxContacts }) : null
-    return scanned ?? workers.plan(request)
-  },
-  dryRun: async (request) =>
-    request.body.byteLength <= inline.parsedBytes ? planDryRun(request) : workers.dryRun(request),
-})
+/** Plans small bodies on the event loop and large ones in a worker. No body is scanned again that the scan refused. */
+export const createPlanner = ({ workers }: { readonly workers: Pick<PlanWorkers, 'run'> }): Planner => {
+  const planInWorker = async (request: PlanRequest, by: PlanTask['by']) => {
+    const outcome = await workers.run({ by, request })
+    if (outcome.is === 'overloaded') return outcome
+    return outcome.value.is === 'planned' ? unpack(outcome.value) : outcome.value
+  }
+  return {
+    async plan(request) {
+      const { byteLength } = request.body
+      if (byteLength <= inline.parsedBytes) return plan(request)
+      if (byteLength > inline.scannedBytes) return planInWorker(request, 'scan')
+      const scanned = scanContacts(request.body, Math.min(request.maxContacts, inline.scannedContacts))
+      switch (scanned.is) {
+        case 'contacts':
+          return planContacts(request, scanned.contacts)
+        case 'too_many':
+          return planInWorker(request, 'scan')
+        case 'unsupported':
+          return planInWorker(request, 'parse')
+      }
+    },
+  }
+}

@@ -4,26 +4,29 @@ import type { ImportAccepted } from '#schemas/events/import-accepted.ts'
 import type { Instant } from '../instant.ts'
 import { type Extensions, type RecordFacts, readHeaders, writeExtensions, writeHeaders } from './headers.ts'
 import {
-  type ChunkPlannedWith,
   type DomainEvent,
+  type EncodedChunkPlanned,
   type EventRecord,
   type StoredRecord,
   type Unreadable,
   unreadable,
-  type WritableEvent,
 } from './record.ts'
 import { registry } from './registry.ts'
 
-/** Without a partition the key decides where the record goes. */
+/** Without a partition the key decides. */
 type Placement = { readonly partition?: number }
 
-/** The record of one fact: its headers, and its data as JSON. */
+/** The record of one event: its headers, and its data as JSON. */
 export const toRecord = (event: DomainEvent, facts: RecordFacts & Placement): EventRecord =>
   recordOf(event, facts, encodeJson(event.data))
 
-const encodeJson = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value))
+const encodeJson = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
 
-const recordOf = (event: WritableEvent, facts: RecordFacts & Placement, value: Uint8Array): EventRecord => ({
+const recordOf = (
+  event: DomainEvent | EncodedChunkPlanned,
+  facts: RecordFacts & Placement,
+  value: Uint8Array,
+): EventRecord => ({
   topic: registry[event.type].topic,
   key: event.data.job_id,
   ...(facts.partition === undefined ? {} : { partition: facts.partition }),
@@ -31,34 +34,30 @@ const recordOf = (event: WritableEvent, facts: RecordFacts & Placement, value: U
   value,
 })
 
-/** The data of a planned chunk as JSON: the `head` up to its contacts (ASCII), the list of them, and a closing brace. */
-export type EncodeChunk<C> = (head: string, contacts: readonly C[]) => Uint8Array
-
-type ImportFacts<C> = Omit<RecordFacts, 'extensions'> &
-  Placement & { readonly repeat?: boolean; readonly encodeChunk?: EncodeChunk<C> | undefined }
+type ImportFacts = Omit<RecordFacts, 'extensions'> & Placement & { readonly repeat?: boolean }
 
 /**
- * The records of an import, to be appended as one batch. `time` is the import's created_at; `repeat` says that the log
- * may hold the same facts already, and marks every record. Without `encodeChunk` contacts are values.
+ * The records of an import, to be appended as one batch. `time` is the import's created_at. `repeat` marks every record
+ * and means that the log may already contain the same events.
  */
-export const importRecords = <C>(
-  events: readonly (ImportAccepted | ChunkPlannedWith<C>)[],
-  { repeat = false, encodeChunk = encodeValues, ...facts }: ImportFacts<C>,
+export const importRecords = (
+  events: readonly (ImportAccepted | EncodedChunkPlanned)[],
+  { repeat = false, ...facts }: ImportFacts,
 ): readonly EventRecord[] =>
   events.map((event) => {
-    const value = event.type === 'ChunkPlanned' ? chunkData(event, encodeChunk) : encodeJson(event.data)
+    const value = event.type === 'ChunkPlanned' ? encodeChunkData(event.data) : encodeJson(event.data)
     return recordOf(event, { ...facts, extensions: { repeat } }, value)
   })
 
-const encodeValues = (head: string, contacts: readonly unknown[]): Uint8Array =>
-  Buffer.from(`${head}${JSON.stringify(contacts)}}`)
+const closingBrace = Buffer.from('}')
 
-function chunkData<C>({ data }: ChunkPlannedWith<C>, encode: EncodeChunk<C>): Uint8Array {
-  const { contacts, ...others } = data
-  return encode(`${JSON.stringify(others).slice(0, -1)},"contacts":`, contacts)
+/** Inserts the encoded contacts as the last member. */
+function encodeChunkData({ contacts, ...others }: EncodedChunkPlanned['data']): Uint8Array {
+  const head = Buffer.from(`${JSON.stringify(others).slice(0, -1)},"contacts":`)
+  return Buffer.concat([head, contacts, closingBrace])
 }
 
-/** The same fact once more, its value byte for byte: a planned chunk that waits, put behind those that need not. */
+/** A planned chunk once more, with the same value, to be appended at the end of the log while it waits for a retry. */
 export const repeatRecord = (
   record: EventRecord,
   { attempts, notBefore }: { readonly attempts: number; readonly notBefore: Instant },
@@ -76,8 +75,8 @@ export type DecodedEvent = {
 }
 
 /**
- * The fact that a record holds. Numbers inside contacts are read as JavaScript numbers: whoever passes contacts on
- * takes the record's bytes instead.
+ * Decodes the event of a record. Numbers inside contacts become JavaScript numbers and may lose digits: to pass
+ * contacts on, use the bytes of the record instead.
  */
 export function decodeEvent(record: StoredRecord): DecodedEvent | Unreadable {
   const head = readHeaders(record)
@@ -88,7 +87,7 @@ export function decodeEvent(record: StoredRecord): DecodedEvent | Unreadable {
   return { is: 'event', event, envelope, traceparent, extensions }
 }
 
-/** Undefined, which no schema takes, when the bytes are not JSON in UTF-8. */
+/** Undefined, which no schema accepts, when the bytes are not JSON in UTF-8. */
 function readJson(value: Uint8Array | null): unknown {
   if (value === null) return undefined
   try {
@@ -98,26 +97,26 @@ function readJson(value: Uint8Array | null): unknown {
   }
 }
 
-/** A planned chunk, read from its headers alone. */
+/** A planned chunk as its headers describe it; its contacts are not parsed. */
 export type PlannedChunkRecord = {
   readonly is: 'chunk'
   readonly jobId: string
   readonly chunkIndex: number
   readonly size: number
   readonly correlationId: string
-  /** When the import was created. */
+  /** Time when the import was created. */
   readonly createdAt: Instant
   readonly traceparent: string | null
-  /** The log may hold the same fact, or its outcome, already. */
+  /** True: the log may already contain the same event, and the outcome of the chunk. */
   readonly repeat: boolean
-  /** Attempts made before this repeat; 0 on an original. */
+  /** Attempts made before this repeat; 0 if the record is the first of its chunk. */
   readonly attempts: number
   readonly notBefore: Instant | null
-  /** The data of the event, unparsed: the record's own bytes. */
+  /** The value of the record: the data of the event as JSON. */
   readonly body: Uint8Array
 }
 
-/** `other`: a record of another event type. The contacts are not looked at. */
+/** Reads a planned chunk from its headers, without parsing its value. `other`: a record of another event type. */
 export function readPlannedChunk(record: StoredRecord): PlannedChunkRecord | { readonly is: 'other' } | Unreadable {
   const head = readHeaders(record)
   if (head.is === 'unreadable') return head

@@ -2,13 +2,15 @@ import { type Envelope, type EventSource, eventId, headerNames } from '#schemas/
 import { isTimestamp, type Timestamp } from '#schemas/primitives.ts'
 import { assertNever } from '../assert-never.ts'
 import { type Instant, timestampOf } from '../instant.ts'
-import type { DomainEvent, StoredRecord, Unreadable, WritableEvent } from './record.ts'
+import type { DomainEvent, EncodedChunkPlanned, StoredRecord, Unreadable } from './record.ts'
 import { unreadable } from './record.ts'
 import { isEventName, registry } from './registry.ts'
 
 const contentType = 'application/json'
 
-/** What a record says beside its data and the attributes every event has. */
+type AppendableEvent = DomainEvent | EncodedChunkPlanned
+
+/** CloudEvents extension attributes: headers that only some events have. */
 export type Extensions = {
   readonly chunkIndex?: number
   readonly chunkSize?: number
@@ -17,7 +19,7 @@ export type Extensions = {
   /** Attempts made before this repeat. */
   readonly attempts?: number
   readonly notBefore?: Instant
-  /** The offset in `contact-import.imports` that an outcome answers. */
+  /** The offset in `contact-import.imports` of the chunk that an outcome belongs to. */
   readonly importsOffset?: number
 }
 
@@ -29,8 +31,8 @@ export type RecordFacts = {
   readonly extensions?: Extensions
 }
 
-/** The headers of the event's record, all of them text. */
-export function writeHeaders(event: WritableEvent, facts: RecordFacts): Record<string, string> {
+/** The headers of the event's record. */
+export function writeHeaders(event: AppendableEvent, facts: RecordFacts): Record<string, string> {
   const headers: Record<string, string> = {
     [headerNames.id]: idOf(event),
     [headerNames.source]: facts.source,
@@ -45,8 +47,8 @@ export function writeHeaders(event: WritableEvent, facts: RecordFacts): Record<s
   return Object.assign(headers, writeExtensions({ ...facts.extensions, ...ownExtensions(event) }))
 }
 
-/** The same fact has the same id, in every process and on every repeat. */
-function idOf({ type, data }: WritableEvent): string {
+/** Deterministic: a repeat of an event has the same id in every process. */
+function idOf({ type, data }: AppendableEvent): string {
   switch (type) {
     case 'ImportAccepted':
       return eventId.accepted(data.job_id)
@@ -69,13 +71,13 @@ function idOf({ type, data }: WritableEvent): string {
   }
 }
 
-/** What the dispatcher needs of a planned chunk, so that it need not parse contacts. */
-const ownExtensions = ({ type, data }: WritableEvent): Extensions =>
+/** The dispatcher reads these headers instead of parsing contacts. */
+const ownExtensions = ({ type, data }: AppendableEvent): Extensions =>
   type === 'ChunkPlanned'
     ? { chunkIndex: data.chunk_index, chunkSize: data.size, correlationId: data.correlation_id }
     : {}
 
-/** Headers of the extensions given; `repeat: false` is the absence of its header. */
+/** Headers of the extensions that are set. `repeat: false` writes no header. */
 export function writeExtensions(extensions: Extensions): Record<string, string> {
   const headers: Record<string, string> = {}
   const { chunkIndex, chunkSize, correlationId, repeat, attempts, notBefore, importsOffset } = extensions
@@ -97,7 +99,7 @@ export type EventHeaders = {
   readonly extensions: Extensions
 }
 
-/** What a record's key and headers say, without its value. The subject is the key: both name the job. */
+/** Reads key and headers of a record, not its value. The subject must equal the key: both are the job_id. */
 export function readHeaders({ key, headers }: StoredRecord): EventHeaders | Unreadable {
   if (key === null) return unreadable('no_key')
   const envelope = readEnvelope(headers)
@@ -126,7 +128,7 @@ function readEnvelope(headers: StoredRecord['headers']): Envelope | null {
   }
 }
 
-/** Null when one that is present is malformed. */
+/** Null when a header is malformed. */
 function readExtensions(headers: StoredRecord['headers']): Extensions | null {
   const chunkIndex = readCount(headers[headerNames.chunkIndex])
   const chunkSize = readCount(headers[headerNames.chunkSize])
@@ -150,7 +152,7 @@ function readExtensions(headers: StoredRecord['headers']): Extensions | null {
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** Undefined when absent, null when it is not a count below 2^53. */
+/** Undefined when absent, null when it is not an integer from 0 to 2^53 − 1. */
 function readCount(text: string | undefined): number | null | undefined {
   if (text === undefined) return undefined
   const count = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN

@@ -5,19 +5,15 @@ import type { DeliveryEvent } from '#schemas/events/deliveries.ts'
 import type { ImportAccepted } from '#schemas/events/import-accepted.ts'
 import type { ImportOutcome } from '#schemas/events/jobs.ts'
 
-/** Every fact there is. */
 export type DomainEvent = ImportAccepted | ChunkPlanned | DeliveryEvent | ImportOutcome
 
-/** A planned chunk whose contacts are at hand as `C`: as values, or as they stand in the request. */
-export type ChunkPlannedWith<C> = {
+/** A `ChunkPlanned` before it is appended: its contacts are a JSON array in UTF-8, as the record will contain it. */
+export type EncodedChunkPlanned = {
   readonly type: ChunkPlanned['type']
-  readonly data: Readonly<Omit<ChunkPlanned['data'], 'contacts'>> & { readonly contacts: readonly C[] }
+  readonly data: Readonly<Omit<ChunkPlanned['data'], 'contacts'>> & { readonly contacts: Uint8Array }
 }
 
-/** Every fact there is, whatever form its contacts have. */
-export type WritableEvent = Exclude<DomainEvent, ChunkPlanned> | ChunkPlannedWith<unknown>
-
-/** A fact as the log takes it: CloudEvents 1.0, Kafka protocol binding, binary content mode. */
+/** An event as it is appended: CloudEvents 1.0, Kafka protocol binding, binary content mode. */
 export type EventRecord = {
   readonly topic: TopicName
   /** The job_id. */
@@ -28,7 +24,7 @@ export type EventRecord = {
   readonly value: Uint8Array
 }
 
-/** A record as the log holds it: perhaps foreign, perhaps damaged. */
+/** A record as it is read from the log. Another program may have written it, and it may be damaged. */
 export type StoredRecord = {
   readonly key: string | null
   readonly headers: Readonly<Record<string, string>>
@@ -39,13 +35,13 @@ export type Unreadable = { readonly is: 'unreadable'; readonly reason: Unreadabl
 
 export const unreadable = (reason: UnreadableReason): Unreadable => ({ is: 'unreadable', reason })
 
-/** Headers as bytes or text; a name stands once, with all its values. */
+/** Headers as bytes or text. A header that occurs several times has a list of values. */
 export type RawHeaders = Readonly<Record<string, string | Uint8Array | readonly (string | Uint8Array)[]>>
 
-/** Key and headers exactly as they stand in the log, whatever they mean. */
+/** Key and headers exactly as they are in the log. */
 export type RawParts = { readonly key: Uint8Array | null; readonly headers: RawHeaders }
 
-/** A record that is passed on as it is, without a look at what it says. */
+/** A record that is copied to another topic or partition without being decoded. */
 export type RawRecord = RawParts & {
   readonly topic: TopicName
   readonly partition: number

@@ -18,7 +18,7 @@ import type { DomainEvent } from './record.ts'
 type Known<Name extends string, Data extends TSchema> = {
   readonly topic: TopicName
   readonly dataschema: string
-  /** The event with this data, or null when the data is not what its schema describes. */
+  /** The event with this data, or null when the data does not match the schema. */
   decode(data: unknown): { readonly type: Name; readonly data: Static<Data> } | null
 }
 
@@ -32,7 +32,7 @@ function known<Name extends string, Data extends TSchema>(
     topic,
     dataschema,
     decode(data) {
-      // A newer release may have added members: a reader takes what it knows.
+      // A newer release may have added members; this one ignores them.
       check ??= TypeCompiler.Compile<Data>({ ...schema, additionalProperties: true })
       return check.Check(data) ? { type, data } : null
     },
@@ -40,8 +40,8 @@ function known<Name extends string, Data extends TSchema>(
 }
 
 /**
- * Contacts are checked without the bounds on their texts: TypeBox counts UTF-16 units where the interface counts code
- * points, and would refuse what ingest rightly took.
+ * Checks contacts without the limits on text lengths: TypeBox counts UTF-16 units, the interface counts code points, so
+ * TypeBox would refuse texts that ingest accepted.
  */
 const plannedData = Type.Object({
   ...ChunkPlannedEvent.data.properties,
@@ -50,7 +50,7 @@ const plannedData = Type.Object({
 
 const { imports, deliveries, jobs } = topics
 
-/** Where each event lives, and how its data is read. */
+/** The topic, the schema and the decoder of each event. */
 export const registry = {
   ImportAccepted: known(ImportAcceptedEvent, imports.name, ImportAcceptedEvent.data),
   ChunkPlanned: known(ChunkPlannedEvent, imports.name, plannedData),
@@ -64,6 +64,6 @@ export const registry = {
 
 export const isEventName = (type: string): type is DomainEvent['type'] => Object.hasOwn(registry, type)
 
-/** Whether the event is one of those in `contact-import.deliveries`. */
+/** True for the events of `contact-import.deliveries`. */
 export const isDeliveryEvent = (event: DomainEvent): event is DeliveryEvent =>
   registry[event.type].topic === deliveries.name

@@ -1,47 +1,51 @@
-import type { Contact } from '#schemas/contact.ts'
 import type { ImportAccepted } from '#schemas/events/import-accepted.ts'
 import type { ImportAcceptedResponse } from '#schemas/http/import.ts'
 import type { Timestamp } from '#schemas/primitives.ts'
 import { assertNever } from '../assert-never.ts'
-import type { ChunkPlannedWith } from '../events/record.ts'
+import type { EncodedChunkPlanned } from '../events/record.ts'
 import type { ImportPlan } from './plan.ts'
 
 /**
  * The stream of one import. Key: job_id; all its events are in `contact-import.imports`, appended as one batch:
  * `ImportAccepted`, then one `ChunkPlanned` per chunk.
  */
-export type ImportEvent<C = Contact> = ImportAccepted | ChunkPlannedWith<C>
+export type ImportEvent = ImportAccepted | EncodedChunkPlanned
 
 export type Import = { readonly status: 'unknown' } | { readonly status: 'accepted'; readonly jobId: string }
 
 export const initialState: Import = { status: 'unknown' }
 
-export function evolve(state: Import, event: ImportEvent<unknown>): Import {
+export function evolve(state: Import, event: ImportEvent): Import {
   switch (event.type) {
     case 'ImportAccepted':
-      // The same fact may be in the log twice; the first one made the import.
+      // The log may contain this event twice; the first one accepted the import.
       return state.status === 'unknown' ? { status: 'accepted', jobId: event.data.job_id } : state
     case 'ChunkPlanned':
-      // Comes in the batch of its ImportAccepted and decides nothing more about accepting.
+      // Follows its ImportAccepted in the same batch, which has already accepted the import.
       return state
     default:
       return assertNever(event)
   }
 }
 
-export type AcceptImport<C = Contact> = {
+export type AcceptImport = {
   readonly type: 'AcceptImport'
   readonly jobId: string
   readonly clientId: string
   readonly correlationId: string
   readonly createdAt: Timestamp
-  readonly plan: ImportPlan<C>
+  readonly plan: ImportPlan
   readonly chunkSize: number
+  /** The chunks of the plan, in its order. */
+  readonly chunks: readonly EncodedChunk[]
   readonly phoneMetadataVersion: string
 }
 
-/** The facts that accepting this import makes; none when it was accepted before. */
-export function decide<C>(command: AcceptImport<C>, state: Import): readonly ImportEvent<C>[] {
+/** The contacts of one chunk as a JSON array in UTF-8, with phones in E.164, and their number. */
+export type EncodedChunk = { readonly size: number; readonly contacts: Uint8Array }
+
+/** Returns the events that accept the import; none when it was accepted before. */
+export function decide(command: AcceptImport, state: Import): readonly ImportEvent[] {
   switch (state.status) {
     case 'accepted':
       return []
@@ -52,7 +56,7 @@ export function decide<C>(command: AcceptImport<C>, state: Import): readonly Imp
   }
 }
 
-const importAccepted = (command: AcceptImport<unknown>): ImportAccepted => ({
+const importAccepted = (command: AcceptImport): ImportAccepted => ({
   type: 'ImportAccepted',
   data: {
     job_id: command.jobId,
@@ -61,7 +65,7 @@ const importAccepted = (command: AcceptImport<unknown>): ImportAccepted => ({
     total_contacts: command.plan.phones.length,
     valid_contacts: command.plan.validCount,
     invalid_contacts: command.plan.invalidCount,
-    chunks_count: command.plan.chunks.length,
+    chunks_count: command.chunks.length,
     chunk_size: command.chunkSize,
     created_at: command.createdAt,
     phone_metadata_version: command.phoneMetadataVersion,
@@ -69,13 +73,13 @@ const importAccepted = (command: AcceptImport<unknown>): ImportAccepted => ({
   },
 })
 
-const chunksPlanned = <C>({ jobId, correlationId, plan }: AcceptImport<C>): ChunkPlannedWith<C>[] =>
-  plan.chunks.map((contacts, index) => ({
+const chunksPlanned = ({ jobId, correlationId, chunks }: AcceptImport): EncodedChunkPlanned[] =>
+  chunks.map(({ size, contacts }, index) => ({
     type: 'ChunkPlanned',
-    data: { job_id: jobId, correlation_id: correlationId, chunk_index: index, size: contacts.length, contacts },
+    data: { job_id: jobId, correlation_id: correlationId, chunk_index: index, size, contacts },
   }))
 
-/** The 202 body. It follows from the event alone, so whoever finds the event in the log answers the same body. */
+/** The 202 body. It depends on the event alone, so a take-over that reads the event responds with the same bytes. */
 export const acceptedResponse = ({ data }: ImportAccepted): ImportAcceptedResponse => ({
   job_id: data.job_id,
   correlation_id: data.correlation_id,

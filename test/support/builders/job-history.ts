@@ -2,7 +2,7 @@ import { topics } from '#schemas/events/catalogue.ts'
 import type { DeliveryEvent } from '#schemas/events/deliveries.ts'
 import type { ImportAccepted } from '#schemas/events/import-accepted.ts'
 import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
-import { importRecords, toRecord } from '#shared/domain/events/codec.ts'
+import { toRecord } from '#shared/domain/events/codec.ts'
 import type { EventRecord } from '#shared/domain/events/record.ts'
 import { evolve } from '#shared/domain/projections/import-job.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
@@ -25,7 +25,7 @@ export function jobHistory({ jobs, chunks = 4, seed, clientId = 'client' }: Opti
   for (let number = 0; number < jobs; number += 1) {
     const accepted = acceptedImport(random, random.below(chunks + 1), { clientId, createdAt: begin + number })
     const events = [accepted, ...plannedChunks(accepted)]
-    const records = importRecords(events, { source, time: accepted.data.created_at })
+    const records = events.map((event) => toRecord(event, { source, time: accepted.data.created_at }))
     imports.push(...records, ...(random.chance(0.1) ? records : []))
     for (let index = 0; index < accepted.data.chunks_count; index += 1) {
       for (const event of outcomesOf(accepted, index, () => random.below(5))) {

@@ -17,6 +17,9 @@ const contactsOf = (count: number) =>
     }
   })
 
+/** The JSON array of the contacts of one chunk. */
+const encodedContacts = (count: number) => Buffer.from(JSON.stringify(contactsOf(count)))
+
 export type ImportShape = {
   readonly chunks: number
   readonly contactsPerChunk: number
@@ -49,7 +52,7 @@ export function plannedImport({ chunks, contactsPerChunk, createdAt = Date.now()
   }
   const planned = Array.from({ length: chunks }, (_, chunk_index) => ({
     type: 'ChunkPlanned' as const,
-    data: { job_id, correlation_id, chunk_index, size: contactsPerChunk, contacts: contactsOf(contactsPerChunk) },
+    data: { job_id, correlation_id, chunk_index, size: contactsPerChunk, contacts: encodedContacts(contactsPerChunk) },
   }))
   const facts = { source: eventSources.ingest, time: created_at, ...(repeat === undefined ? {} : { repeat }) }
   return { jobId: job_id, records: importRecords([{ type: 'ImportAccepted', data: accepted }, ...planned], facts) }

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { permissions as allPermissions, type Permission } from '#schemas/http/contracts.ts'
 import { createAcceptImport } from '#services/ingest/accept-import.ts'
 import { importRoutes } from '#services/ingest/import-routes.ts'
-import { planDryRun, planRequest } from '#services/ingest/planning/plan-request.ts'
+import { type PlanRequest, plan } from '#services/ingest/planning/plan.ts'
 import { createVerifySignature } from '#services/ingest/verify-signature.ts'
 import { docsRoutes } from '#services/query/docs-routes.ts'
 import { createJobWatch } from '#services/query/job-watch.ts'
@@ -50,10 +50,7 @@ export async function createMemoryApp(given: Options = {}): Promise<MemoryApp> {
   const guard = createGuard({ apiClients, rateLimiter, defaultRate: 0 })
   const log = createMemoryEventLog()
   const keys = createMemoryIdempotencyKeys()
-  const planner = {
-    plan: async (request: Parameters<typeof planRequest>[0]) => planRequest(request),
-    dryRun: async (request: Parameters<typeof planDryRun>[0]) => planDryRun(request),
-  }
+  const planner = { plan: async (request: PlanRequest) => plan(request) }
   const settings = { maxBodyBytes: 8 * 1024 * 1024, maxContacts: 10_000, chunkSize: 100, defaultRegion: 'RU' }
   const acceptImport = createAcceptImport({
     keys,

@@ -1,22 +1,33 @@
 import { isUtf8 } from 'node:buffer'
 import { limits } from '#schemas/limits.ts'
-import { byteAt, endOfObject, endOfSpace, endOfString, isAt, newWalk, signs, unsure, type Walk } from './scan-json.ts'
+import type { EncodedContact, EncodedContacts } from '../encoded-contacts.ts'
+import {
+  byte,
+  byteAt,
+  newScanner,
+  type Scanner,
+  skipObject,
+  skipSpace,
+  skipString,
+  startsWith,
+  unsupported,
+} from './scan-json.ts'
 
-/** A contact as it stands in a body: its members begin and end at these bytes, and at 0 where it has no such member. */
-export type ScannedContact = {
-  readonly phone: string
-  readonly tagsStart: number
-  readonly tagsEnd: number
-  readonly fieldsStart: number
-  readonly fieldsEnd: number
-  /** Whether JSON.stringify would write something of it in another way. */
-  readonly freely: boolean
-}
+/**
+ * - contacts: the whole body is valid
+ * - too_many: the scan stopped at the contact after `maxContacts`; the rest was not scanned
+ * - unsupported: the body is invalid, or has a form that only the parser handles
+ */
+export type ScannedContacts =
+  | { readonly is: 'contacts'; readonly contacts: EncodedContacts }
+  | { readonly is: 'too_many' }
+  | { readonly is: 'unsupported' }
 
-/** What of a contact was seen so far. One object for all of them: a contact is made when it is complete. */
-type Seen = { phone: string | null; tagsStart: number; tagsEnd: number; fieldsStart: number; fieldsEnd: number }
+/** The members of the contact that is being scanned. One object per contact would cost more. */
+type Members = Omit<Writable<EncodedContact>, 'phone' | 'canonical'> & { phone: string | null }
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
-type Found = { readonly contacts: ScannedContact[]; readonly most: number }
+type Found = { readonly contacts: EncodedContact[]; readonly max: number; tooMany: boolean }
 
 const names = {
   phone: Buffer.from('"phone"'),
@@ -25,111 +36,117 @@ const names = {
 } as const
 
 /**
- * The contacts of a request body, one or a list, when all of it is JSON, every contact is one by the `ContactInput`
- * schema and the bounds beside it, and nothing needs a closer look. Null says nothing about the body: the full parser
- * does. Much faster than parsing and checking, because values stay where they are and travel as the bytes that came.
+ * Finds the contacts of a request body without parsing values: tags and fields stay in the body as byte ranges. The
+ * result is the same as that of `parseContacts`, at a fraction of the cost, for the bodies that producers usually send.
  */
-export function scanContacts(body: Buffer, maxContacts: number): readonly ScannedContact[] | null {
-  if (!isUtf8(body)) return null
-  const walk = newWalk(body)
-  const found: Found = { contacts: [], most: maxContacts }
-  const start = endOfSpace(walk, 0)
-  const isList = byteAt(walk, start) === signs.openBracket
-  const end = isList ? endOfList(walk, start, found) : endOfContact(walk, start, found)
-  return end !== unsure && endOfSpace(walk, end) === body.length ? found.contacts : null
+export function scanContacts(body: Uint8Array, maxContacts: number): ScannedContacts {
+  const json = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  if (!isUtf8(json)) return { is: 'unsupported' }
+  const scanner = newScanner(json)
+  const found: Found = { contacts: [], max: maxContacts, tooMany: false }
+  const start = skipSpace(scanner, 0)
+  const isList = byteAt(scanner, start) === byte.openBracket
+  const end = isList ? skipContactList(scanner, start, found) : skipContact(scanner, start, found)
+  if (found.tooMany) return { is: 'too_many' }
+  if (end === unsupported || skipSpace(scanner, end) !== json.length) return { is: 'unsupported' }
+  return { is: 'contacts', contacts: { json, contacts: found.contacts } }
 }
 
-function endOfList(walk: Walk, start: number, found: Found): number {
+function skipContactList(scanner: Scanner, start: number, found: Found): number {
   let at = start
   do {
-    at = endOfContact(walk, endOfSpace(walk, at + 1), found)
-    if (at === unsure) return unsure
-    at = endOfSpace(walk, at)
-  } while (byteAt(walk, at) === signs.comma)
-  return byteAt(walk, at) === signs.closeBracket ? at + 1 : unsure
+    at = skipContact(scanner, skipSpace(scanner, at + 1), found)
+    if (at === unsupported) return unsupported
+    at = skipSpace(scanner, at)
+  } while (byteAt(scanner, at) === byte.comma)
+  return byteAt(scanner, at) === byte.closeBracket ? at + 1 : unsupported
 }
 
-function endOfContact(walk: Walk, start: number, { contacts, most }: Found): number {
-  if (byteAt(walk, start) !== signs.openBrace || contacts.length === most) return unsure
-  const freedomsBefore = walk.freedoms
-  const seen: Seen = { phone: null, tagsStart: 0, tagsEnd: 0, fieldsStart: 0, fieldsEnd: 0 }
+function skipContact(scanner: Scanner, start: number, found: Found): number {
+  if (byteAt(scanner, start) !== byte.openBrace) return unsupported
+  if (found.contacts.length === found.max) {
+    found.tooMany = true
+    return unsupported
+  }
+  const before = scanner.nonCanonical
+  const members: Members = { phone: null, tagsStart: 0, tagsEnd: 0, fieldsStart: 0, fieldsEnd: 0 }
   let at = start
   do {
-    at = endOfMember(walk, endOfSpace(walk, at + 1), seen)
-    if (at === unsure) return unsure
-    at = endOfSpace(walk, at)
-  } while (byteAt(walk, at) === signs.comma)
-  const { phone, tagsStart, tagsEnd, fieldsStart, fieldsEnd } = seen
-  if (byteAt(walk, at) !== signs.closeBrace || phone === null) return unsure
-  const freely = walk.freedoms !== freedomsBefore
-  contacts.push({ phone, tagsStart, tagsEnd, fieldsStart, fieldsEnd, freely })
+    at = skipMember(scanner, skipSpace(scanner, at + 1), members)
+    if (at === unsupported) return unsupported
+    at = skipSpace(scanner, at)
+  } while (byteAt(scanner, at) === byte.comma)
+  const { phone, tagsStart, tagsEnd, fieldsStart, fieldsEnd } = members
+  if (byteAt(scanner, at) !== byte.closeBrace || phone === null) return unsupported
+  const canonical = scanner.nonCanonical === before
+  found.contacts.push({ phone, tagsStart, tagsEnd, fieldsStart, fieldsEnd, canonical })
   return at + 1
 }
 
-/** Unsure of a member that is no contact's, and of one that was seen before. */
-function endOfMember(walk: Walk, start: number, seen: Seen): number {
-  if (isAt(walk, start, names.phone) && seen.phone === null) {
-    const value = valueAfter(walk, start + names.phone.length)
-    const end = endOfString(walk, value)
-    if (end !== unsure) seen.phone = phoneIn(walk, value, end)
-    return seen.phone === null ? unsure : end
+/** Unsupported: an unknown member, and one that is repeated. */
+function skipMember(scanner: Scanner, start: number, members: Members): number {
+  if (startsWith(scanner, start, names.phone) && members.phone === null) {
+    const value = skipColon(scanner, start + names.phone.length)
+    const end = skipString(scanner, value)
+    if (end !== unsupported) members.phone = readPhone(scanner, value, end)
+    return members.phone === null ? unsupported : end
   }
-  if (isAt(walk, start, names.tags) && seen.tagsEnd === 0) {
-    seen.tagsStart = valueAfter(walk, start + names.tags.length)
-    seen.tagsEnd = endOfTags(walk, seen.tagsStart)
-    return seen.tagsEnd
+  if (startsWith(scanner, start, names.tags) && members.tagsEnd === 0) {
+    members.tagsStart = skipColon(scanner, start + names.tags.length)
+    members.tagsEnd = skipTags(scanner, members.tagsStart)
+    return members.tagsEnd
   }
-  if (isAt(walk, start, names.additionalFields) && seen.fieldsEnd === 0) {
-    seen.fieldsStart = valueAfter(walk, start + names.additionalFields.length)
-    seen.fieldsEnd = endOfObject(walk, seen.fieldsStart, 1)
-    return seen.fieldsEnd
+  if (startsWith(scanner, start, names.additionalFields) && members.fieldsEnd === 0) {
+    members.fieldsStart = skipColon(scanner, start + names.additionalFields.length)
+    members.fieldsEnd = skipObject(scanner, members.fieldsStart, 1)
+    return members.fieldsEnd
   }
-  return unsure
+  return unsupported
 }
 
-/** Where the value of a member begins whose name ended here; the end of the text, where nothing is, without a colon. */
-function valueAfter(walk: Walk, nameEnd: number): number {
-  const at = endOfSpace(walk, nameEnd)
-  return byteAt(walk, at) === signs.colon ? endOfSpace(walk, at + 1) : walk.text.length
+/** The position of a member's value; without a colon the end of the text, where no value begins. */
+function skipColon(scanner: Scanner, nameEnd: number): number {
+  const at = skipSpace(scanner, nameEnd)
+  return byteAt(scanner, at) === byte.colon ? skipSpace(scanner, at + 1) : scanner.text.length
 }
 
-/** The text of a JSON string; null when it is longer than a phone. */
-function phoneIn(walk: Walk, start: number, end: number): string | null {
-  if (textLength(walk, start, end) > limits.phoneLength) return null
-  let all = 0
+/** The value of a JSON string; null when it is longer than a phone may be. */
+function readPhone(scanner: Scanner, start: number, end: number): string | null {
+  if (lengthOf(scanner, start, end) > limits.phoneLength) return null
+  let allBits = 0
   for (let at = start + 1; at < end - 1; at += 1) {
-    const byte = byteAt(walk, at)
-    if (byte === signs.backslash) return textIn(walk, start, end)
-    all |= byte
+    const code = byteAt(scanner, at)
+    if (code === byte.backslash) return readString(scanner, start, end)
+    allBits |= code
   }
-  return walk.text.toString(all < 0x80 ? 'latin1' : 'utf8', start + 1, end - 1)
+  return scanner.text.toString(allBits < 0x80 ? 'latin1' : 'utf8', start + 1, end - 1)
 }
 
-const textIn = ({ text }: Walk, start: number, end: number): string =>
+const readString = ({ text }: Scanner, start: number, end: number): string =>
   String(JSON.parse(text.toString('utf8', start, end)))
 
-/** A text of so many bytes is within every bound, and one of so many within none: an escaped pair takes twelve. */
+/** Up to `surelyShort` bytes no limit is exceeded; above `surelyLong` every limit is. An escaped pair takes 12 bytes. */
 const surelyShort = Math.min(limits.phoneLength, limits.tagLength)
 const surelyLong = Math.max(limits.phoneLength, limits.tagLength) * 12
 
-/** The code points of a JSON string, or as many bytes where that says enough. */
-function textLength(walk: Walk, start: number, end: number): number {
+/** The number of code points of a JSON string, or its bytes where these already decide about the limits. */
+function lengthOf(scanner: Scanner, start: number, end: number): number {
   const bytes = end - start - 2
-  return bytes <= surelyShort || bytes > surelyLong ? bytes : [...textIn(walk, start, end)].length
+  return bytes <= surelyShort || bytes > surelyLong ? bytes : [...readString(scanner, start, end)].length
 }
 
-function endOfTags(walk: Walk, start: number): number {
-  if (byteAt(walk, start) !== signs.openBracket) return unsure
-  let at = endOfSpace(walk, start + 1)
-  if (byteAt(walk, at) === signs.closeBracket) return at + 1
+function skipTags(scanner: Scanner, start: number): number {
+  if (byteAt(scanner, start) !== byte.openBracket) return unsupported
+  let at = skipSpace(scanner, start + 1)
+  if (byteAt(scanner, at) === byte.closeBracket) return at + 1
   for (let tags = 0; tags < limits.tags; tags += 1) {
-    const end = endOfString(walk, at)
-    const length = end === unsure ? 0 : textLength(walk, at, end)
-    if (length === 0 || length > limits.tagLength) return unsure
-    at = endOfSpace(walk, end)
-    if (byteAt(walk, at) === signs.closeBracket) return at + 1
-    if (byteAt(walk, at) !== signs.comma) return unsure
-    at = endOfSpace(walk, at + 1)
+    const end = skipString(scanner, at)
+    const length = end === unsupported ? 0 : lengthOf(scanner, at, end)
+    if (length === 0 || length > limits.tagLength) return unsupported
+    at = skipSpace(scanner, end)
+    if (byteAt(scanner, at) === byte.closeBracket) return at + 1
+    if (byteAt(scanner, at) !== byte.comma) return unsupported
+    at = skipSpace(scanner, at + 1)
   }
-  return unsure
+  return unsupported
 }

@@ -1,9 +1,9 @@
 import { limits } from '#schemas/limits.ts'
 
-/** Where a walk gives up: what is here is wrong, passes a bound, or needs a closer look. */
-export const unsure = -1
+/** The result of a skip function that found invalid JSON, a value over a limit, or a form that only the parser handles. */
+export const unsupported = -1
 
-export const signs = {
+export const byte = {
   quote: 0x22,
   backslash: 0x5c,
   comma: 0x2c,
@@ -13,192 +13,195 @@ export const signs = {
   openBrace: 0x7b,
   closeBrace: 0x7d,
 } as const
-const { quote, backslash, comma, colon, openBracket, closeBracket, openBrace, closeBrace } = signs
+const { quote, backslash, comma, colon, openBracket, closeBracket, openBrace, closeBrace } = byte
 const [plus, minus, point, slash, zero] = [0x2b, 0x2d, 0x2e, 0x2f, 0x30]
 const [letterE, letterU, letterT, letterF, letterN] = [0x65, 0x75, 0x74, 0x66, 0x6e]
-const lowerCase = 0x20
-const words = { true: Buffer.from('true'), false: Buffer.from('false'), null: Buffer.from('null') } as const
+const lowerCaseBit = 0x20
+const literals = { true: Buffer.from('true'), false: Buffer.from('false'), null: Buffer.from('null') } as const
 
-const tableOf = (has: (byte: number) => boolean): Uint8Array =>
-  Uint8Array.from({ length: 256 }, (_, byte) => +has(byte))
-const oneOf = (characters: string): Uint8Array => tableOf((byte) => characters.includes(String.fromCharCode(byte)))
+/** Lookup tables: 1 for each byte of the set. */
+const tableOf = (has: (code: number) => boolean): Uint8Array =>
+  Uint8Array.from({ length: 256 }, (_, code) => +has(code))
+const oneOf = (characters: string): Uint8Array => tableOf((code) => characters.includes(String.fromCharCode(code)))
 const isSpace = oneOf(' \t\n\r')
-const isPlain = tableOf((byte) => byte >= 0x20 && byte !== quote && byte !== backslash)
+const isUnescaped = tableOf((code) => code >= 0x20 && code !== quote && code !== backslash)
 const isShortEscape = oneOf('"\\bfnrt')
 const isHex = oneOf('0123456789abcdefABCDEF')
 const isDigit = oneOf('0123456789')
 
 /**
- * A walk over JSON text (RFC 8259) in bytes that are valid UTF-8, without making values of it. Its functions take where
- * something begins and give where it ends, or `unsure`.
+ * The state of a scan of JSON text (RFC 8259, valid UTF-8). Each `skip` function takes the position where something
+ * begins and returns the position after it, or `unsupported`. No values are made.
  */
-export type Walk = {
+export type Scanner = {
   readonly text: Buffer
-  /** How often something was passed that JSON.stringify writes in another way: space, `\\/`, `\\u0041`. */
-  freedoms: number
-  /** The names of the objects that are being walked, by level: where they begin, and bits that tell most apart. */
+  /** Number of places so far that JSON.stringify would write in another way: spaces, `\/`, `\u0041`. */
+  nonCanonical: number
+  /** Positions and hashes of the member names of each open object, to find repeated names. By level, then by member. */
   readonly nameStarts: Int32Array
-  readonly nameTraits: Int32Array
+  readonly nameHashes: Int32Array
 }
 
-const mostNames = (limits.fieldsDepth + 1) * limits.fields
+const maxOpenNames = (limits.fieldsDepth + 1) * limits.fields
 
-export const newWalk = (text: Buffer): Walk => ({
+export const newScanner = (text: Buffer): Scanner => ({
   text,
-  freedoms: 0,
-  nameStarts: new Int32Array(mostNames),
-  nameTraits: new Int32Array(mostNames),
+  nonCanonical: 0,
+  nameStarts: new Int32Array(maxOpenNames),
+  nameHashes: new Int32Array(maxOpenNames),
 })
 
-/** 0, which no JSON text holds, beyond the end. */
-export const byteAt = ({ text }: Walk, at: number): number => (at < text.length ? (text[at] ?? 0) : 0)
+/** The byte at a position; 0, which JSON text never contains, after the end. */
+export const byteAt = ({ text }: Scanner, at: number): number => (at < text.length ? (text[at] ?? 0) : 0)
 
-export function isAt(walk: Walk, start: number, bytes: Uint8Array): boolean {
-  for (let index = 0; index < bytes.length; index += 1) if (byteAt(walk, start + index) !== bytes[index]) return false
+export function startsWith(scanner: Scanner, start: number, bytes: Uint8Array): boolean {
+  for (let index = 0; index < bytes.length; index += 1) {
+    if (byteAt(scanner, start + index) !== bytes[index]) return false
+  }
   return true
 }
 
-export function endOfSpace(walk: Walk, start: number): number {
+export function skipSpace(scanner: Scanner, start: number): number {
   let at = start
-  while (isSpace[byteAt(walk, at)] === 1) at += 1
-  if (at > start) walk.freedoms += 1
+  while (isSpace[byteAt(scanner, at)] === 1) at += 1
+  if (at > start) scanner.nonCanonical += 1
   return at
 }
 
-/** Most bytes of a body are in here, so the loop does as little as it can. */
-function endOfPlain({ text }: Walk, start: number): number {
+/** The hot loop: most bytes of a body are unescaped characters of strings. */
+function skipUnescaped({ text }: Scanner, start: number): number {
   const { length } = text
   let at = start
-  while (at < length && isPlain[text[at] ?? 0] === 1) at += 1
+  while (at < length && isUnescaped[text[at] ?? 0] === 1) at += 1
   return at
 }
 
-export function endOfString(walk: Walk, start: number): number {
-  if (byteAt(walk, start) !== quote) return unsure
-  let at = endOfPlain(walk, start + 1)
-  while (byteAt(walk, at) === backslash) {
-    const end = endOfEscape(walk, at)
-    if (end === unsure) return unsure
-    at = endOfPlain(walk, end)
+export function skipString(scanner: Scanner, start: number): number {
+  if (byteAt(scanner, start) !== quote) return unsupported
+  let at = skipUnescaped(scanner, start + 1)
+  while (byteAt(scanner, at) === backslash) {
+    const end = skipEscape(scanner, at)
+    if (end === unsupported) return unsupported
+    at = skipUnescaped(scanner, end)
   }
-  return byteAt(walk, at) === quote ? at + 1 : unsure
+  return byteAt(scanner, at) === quote ? at + 1 : unsupported
 }
 
-function endOfEscape(walk: Walk, start: number): number {
-  const letter = byteAt(walk, start + 1)
+function skipEscape(scanner: Scanner, start: number): number {
+  const letter = byteAt(scanner, start + 1)
   if (isShortEscape[letter] === 1) return start + 2
-  walk.freedoms += 1
+  scanner.nonCanonical += 1
   if (letter === slash) return start + 2
-  if (letter !== letterU) return unsure
-  for (let at = start + 2; at < start + 6; at += 1) if (isHex[byteAt(walk, at)] !== 1) return unsure
+  if (letter !== letterU) return unsupported
+  for (let at = start + 2; at < start + 6; at += 1) if (isHex[byteAt(scanner, at)] !== 1) return unsupported
   return start + 6
 }
 
 /** `-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?` */
-function endOfNumber(walk: Walk, start: number): number {
-  let at = byteAt(walk, start) === minus ? start + 1 : start
-  at = byteAt(walk, at) === zero ? at + 1 : endOfDigits(walk, at)
-  if (at !== unsure && byteAt(walk, at) === point) at = endOfDigits(walk, at + 1)
-  if (at === unsure || (byteAt(walk, at) | lowerCase) !== letterE) return at
-  const sign = byteAt(walk, at + 1)
-  return endOfDigits(walk, sign === plus || sign === minus ? at + 2 : at + 1)
+function skipNumber(scanner: Scanner, start: number): number {
+  let at = byteAt(scanner, start) === minus ? start + 1 : start
+  at = byteAt(scanner, at) === zero ? at + 1 : skipDigits(scanner, at)
+  if (at !== unsupported && byteAt(scanner, at) === point) at = skipDigits(scanner, at + 1)
+  if (at === unsupported || (byteAt(scanner, at) | lowerCaseBit) !== letterE) return at
+  const sign = byteAt(scanner, at + 1)
+  return skipDigits(scanner, sign === plus || sign === minus ? at + 2 : at + 1)
 }
 
-function endOfDigits(walk: Walk, start: number): number {
+function skipDigits(scanner: Scanner, start: number): number {
   let at = start
-  while (isDigit[byteAt(walk, at)] === 1) at += 1
-  return at === start ? unsure : at
+  while (isDigit[byteAt(scanner, at)] === 1) at += 1
+  return at === start ? unsupported : at
 }
 
-const endOfWord = (walk: Walk, start: number, word: Uint8Array): number =>
-  isAt(walk, start, word) ? start + word.length : unsure
+const skipLiteral = (scanner: Scanner, start: number, literal: Uint8Array): number =>
+  startsWith(scanner, start, literal) ? start + literal.length : unsupported
 
-/** `level` is that of the array or object that the value may be. */
-function endOfValue(walk: Walk, start: number, level: number): number {
-  switch (byteAt(walk, start)) {
+/** `level` is the nesting level of the value if it is an array or an object. */
+function skipValue(scanner: Scanner, start: number, level: number): number {
+  switch (byteAt(scanner, start)) {
     case quote:
-      return endOfString(walk, start)
+      return skipString(scanner, start)
     case openBrace:
-      return endOfObject(walk, start, level)
+      return skipObject(scanner, start, level)
     case openBracket:
-      return endOfArray(walk, start, level)
+      return skipArray(scanner, start, level)
     case letterT:
-      return endOfWord(walk, start, words.true)
+      return skipLiteral(scanner, start, literals.true)
     case letterF:
-      return endOfWord(walk, start, words.false)
+      return skipLiteral(scanner, start, literals.false)
     case letterN:
-      return endOfWord(walk, start, words.null)
+      return skipLiteral(scanner, start, literals.null)
     default:
-      return endOfNumber(walk, start)
+      return skipNumber(scanner, start)
   }
 }
 
-function endOfArray(walk: Walk, start: number, level: number): number {
-  if (level > limits.fieldsDepth) return unsure
-  let at = endOfSpace(walk, start + 1)
-  if (byteAt(walk, at) === closeBracket) return at + 1
+function skipArray(scanner: Scanner, start: number, level: number): number {
+  if (level > limits.fieldsDepth) return unsupported
+  let at = skipSpace(scanner, start + 1)
+  if (byteAt(scanner, at) === closeBracket) return at + 1
   for (;;) {
-    at = endOfValue(walk, at, level + 1)
-    if (at === unsure) return unsure
-    at = endOfSpace(walk, at)
-    if (byteAt(walk, at) === closeBracket) return at + 1
-    if (byteAt(walk, at) !== comma) return unsure
-    at = endOfSpace(walk, at + 1)
+    at = skipValue(scanner, at, level + 1)
+    if (at === unsupported) return unsupported
+    at = skipSpace(scanner, at)
+    if (byteAt(scanner, at) === closeBracket) return at + 1
+    if (byteAt(scanner, at) !== comma) return unsupported
+    at = skipSpace(scanner, at + 1)
   }
 }
 
 /**
- * An object of at most `limits.fields` members whose names are short, written without escapes, different from each
- * other and not `__proto__`. `level` is 1 for the outermost, at most `limits.fieldsDepth`.
+ * Skips an object of at most `limits.fields` members, at nesting level 1 to `limits.fieldsDepth`. Unsupported: names
+ * that contain escapes, are longer than the limit in bytes, are repeated, or are `__proto__`.
  */
-export function endOfObject(walk: Walk, start: number, level: number): number {
-  if (byteAt(walk, start) !== openBrace || level > limits.fieldsDepth) return unsure
-  let at = endOfSpace(walk, start + 1)
-  if (byteAt(walk, at) === closeBrace) return at + 1
+export function skipObject(scanner: Scanner, start: number, level: number): number {
+  if (byteAt(scanner, start) !== openBrace || level > limits.fieldsDepth) return unsupported
+  let at = skipSpace(scanner, start + 1)
+  if (byteAt(scanner, at) === closeBrace) return at + 1
   for (let member = 0; member < limits.fields; member += 1) {
-    at = endOfName(walk, at, level * limits.fields + member)
-    if (at === unsure) return unsure
-    at = endOfSpace(walk, at)
-    if (byteAt(walk, at) !== colon) return unsure
-    at = endOfValue(walk, endOfSpace(walk, at + 1), level + 1)
-    if (at === unsure) return unsure
-    at = endOfSpace(walk, at)
-    if (byteAt(walk, at) === closeBrace) return at + 1
-    if (byteAt(walk, at) !== comma) return unsure
-    at = endOfSpace(walk, at + 1)
+    at = skipName(scanner, at, level * limits.fields + member)
+    if (at === unsupported) return unsupported
+    at = skipSpace(scanner, at)
+    if (byteAt(scanner, at) !== colon) return unsupported
+    at = skipValue(scanner, skipSpace(scanner, at + 1), level + 1)
+    if (at === unsupported) return unsupported
+    at = skipSpace(scanner, at)
+    if (byteAt(scanner, at) === closeBrace) return at + 1
+    if (byteAt(scanner, at) !== comma) return unsupported
+    at = skipSpace(scanner, at + 1)
   }
-  return unsure
+  return unsupported
 }
 
-/** `place` is where this name is noted, behind those of its object that came before. */
-function endOfName(walk: Walk, start: number, place: number): number {
-  if (byteAt(walk, start) !== quote) return unsure
-  const end = endOfPlain(walk, start + 1)
+/** `slot` is the index of this name in `nameStarts`; the earlier names of its object are directly before it. */
+function skipName(scanner: Scanner, start: number, slot: number): number {
+  if (byteAt(scanner, start) !== quote) return unsupported
+  const end = skipUnescaped(scanner, start + 1)
   const length = end - start - 1
-  if (byteAt(walk, end) !== quote || length === 0 || length > limits.fieldNameLength) return unsure
-  const { nameStarts, nameTraits } = walk
-  const traits = traitsOf(walk, start, end)
-  for (let other = place - (place % limits.fields); other < place; other += 1) {
-    if (nameTraits[other] === traits && isRepeated(walk, nameStarts[other] ?? 0, start)) return unsure
+  if (byteAt(scanner, end) !== quote || length === 0 || length > limits.fieldNameLength) return unsupported
+  const { nameStarts, nameHashes } = scanner
+  const hash = hashOf(scanner, start, end)
+  for (let other = slot - (slot % limits.fields); other < slot; other += 1) {
+    if (nameHashes[other] === hash && isSameName(scanner, nameStarts[other] ?? 0, start)) return unsupported
   }
-  nameStarts[place] = start
-  nameTraits[place] = traits
-  return isAt(walk, start, proto) ? unsure : end + 1
+  nameStarts[slot] = start
+  nameHashes[slot] = hash
+  return startsWith(scanner, start, proto) ? unsupported : end + 1
 }
 
 const proto = Buffer.from('"__proto__"')
 
-/** The length and three characters. */
-function traitsOf(walk: Walk, start: number, end: number): number {
-  const middle = byteAt(walk, start + ((end - start) >> 1))
-  return (byteAt(walk, start + 1) << 24) ^ (middle << 16) ^ (byteAt(walk, end - 1) << 8) ^ (end - start)
+/** Combines the length with the first, the middle and the last byte. */
+function hashOf(scanner: Scanner, start: number, end: number): number {
+  const middle = byteAt(scanner, start + ((end - start) >> 1))
+  return (byteAt(scanner, start + 1) << 24) ^ (middle << 16) ^ (byteAt(scanner, end - 1) << 8) ^ (end - start)
 }
 
-/** Whether the same name, up to its closing quote, begins at both places. */
-function isRepeated(walk: Walk, one: number, other: number): boolean {
+/** Compares two names up to their closing quotes. */
+function isSameName(scanner: Scanner, one: number, other: number): boolean {
   let at = 1
-  while (byteAt(walk, one + at) === byteAt(walk, other + at)) {
-    if (byteAt(walk, one + at) === quote) return true
+  while (byteAt(scanner, one + at) === byteAt(scanner, other + at)) {
+    if (byteAt(scanner, one + at) === quote) return true
     at += 1
   }
   return false
@@ -206,8 +209,8 @@ function isRepeated(walk: Walk, one: number, other: number): boolean {
 
 const stringOrSpace = /"(?:[^"\\]|\\.)*"|[ \t\n\r]+/g
 
-/** A valid JSON text as JSON.stringify would write it, but for numbers, which keep their digits. Never longer. */
-export const rewritten = (text: string): string =>
+/** Rewrites valid JSON text as JSON.stringify would write it, except that numbers keep their digits. Never longer. */
+export const canonicalJson = (text: string): string =>
   text.replace(stringOrSpace, (token) => {
     if (!token.startsWith('"')) return ''
     return token.includes('\\') ? JSON.stringify(JSON.parse(token)) : token

@@ -95,13 +95,19 @@ describe('a record', () => {
 
 describe('the records of an import', () => {
   test('carry the time of the import; a repeat is marked on every one and differs in nothing else', () => {
-    const events = [planned('a'), planned('b')]
+    const events = [planned('a'), planned('b')].map(({ type, data }) => ({
+      type,
+      data: { ...data, contacts: Buffer.from(JSON.stringify(data.contacts)) },
+    }))
     const once = importRecords(events, { source, time })
     const again = importRecords(events, { source, time, repeat: true })
     expect(once.map(({ headers }) => headers[headerNames.time])).toEqual([time, time])
     expect(once.some(({ headers }) => headerNames.repeat in headers)).toBe(false)
     const marked = once.map((one) => ({ ...one, headers: { ...one.headers, [headerNames.repeat]: 'true' } }))
     expect(again).toEqual(marked)
+    expect(once.map(({ value }) => text(value))).toEqual(
+      ['a', 'b'].map((tag) => text(toRecord(planned(tag), { source, time }).value)),
+    )
   })
 })
 

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { topics } from '#schemas/events/catalogue.ts'
 import { createAcceptImport, type ImportRequest } from '#services/ingest/accept-import.ts'
-import { type PlanRequest, planDryRun, planRequest } from '#services/ingest/planning/plan-request.ts'
+import { plan } from '#services/ingest/planning/plan.ts'
 import type { Planner } from '#services/ingest/planning/planner.ts'
 import { phoneMetadataVersion } from '#shared/domain/phone.ts'
-import type { AppendOutcome, EventAppender, LogRecord, NewRecord } from '#shared/ports/event-log.ts'
+import type { EventAppender } from '#shared/ports/event-log.ts'
 import type { IdempotencyKeys } from '#shared/ports/idempotency-keys.ts'
 import { createMemoryEventLog } from '#test/twins/event-log.ts'
 import { createMemoryIdempotencyKeys } from '#test/twins/idempotency-keys.ts'
@@ -20,23 +21,24 @@ const request: ImportRequest = {
   plan: { chunkSize: 10, region: 'RU', phoneMetadataVersion },
 }
 
-type Bend = {
-  readonly planner?: (request: PlanRequest) => ReturnType<Planner['plan']>
+/** One process of ingest. What is not given is the shared twin. */
+type Process = {
+  readonly plan?: Planner['plan']
   readonly maxContacts?: number
-  readonly appender?: (log: EventAppender) => EventAppender
-  readonly keys?: (keys: IdempotencyKeys) => IdempotencyKeys
+  readonly appender?: EventAppender
+  readonly keys?: IdempotencyKeys
 }
 
 function setUp() {
-  const log = createMemoryEventLog()
-  const keys = createMemoryIdempotencyKeys()
   const clock = { time: Date.parse('2026-01-01T00:00:00.000Z'), now: () => clock.time }
-  const ingest = (bend: Bend = {}) =>
+  const log = createMemoryEventLog({ now: clock.now })
+  const keys = createMemoryIdempotencyKeys()
+  const ingest = (own: Process = {}) =>
     createAcceptImport({
-      keys: bend.keys?.(keys) ?? keys,
-      appender: bend.appender?.(log) ?? log,
+      keys: own.keys ?? keys,
+      appender: own.appender ?? log,
       reader: log,
-      planner: { plan: bend.planner ?? (async (plan) => planRequest(plan)), dryRun: async (plan) => planDryRun(plan) },
+      planner: { plan: own.plan ?? (async (planRequest) => plan(planRequest)) },
       clock,
       newJobId: randomUUID,
       pause: async (ms) => {
@@ -45,89 +47,79 @@ function setUp() {
       leaseMs,
       retentionMs: 3_600_000,
       waitMs: 1_000,
-      maxContacts: bend.maxContacts ?? 100,
+      maxContacts: own.maxContacts ?? 100,
     })
-  const records = async (): Promise<LogRecord[]> => {
-    const all: LogRecord[] = []
-    for (let partition = 0; partition < 12; partition += 1) {
-      for await (const record of log.read('contact-import.imports', partition, 0)) all.push(record)
-    }
-    return all
-  }
-  return { ingest, keys, clock, records, log }
+  return { ingest, keys, clock, log, records: () => log.records(topics.imports.name) }
 }
 
-const answering =
-  (outcome: AppendOutcome, alsoAppend = false) =>
-  (log: EventAppender): EventAppender => ({
-    partitionFor: (key) => log.partitionFor(key),
-    append: async (records: readonly NewRecord[]) => {
-      if (alsoAppend) await log.append(records)
-      return outcome
-    },
-  })
+/** After this the log has lost its acknowledgement, and `stored` decides whether it has the records. */
+const ambiguous = (stored: boolean) => ({ outcome: { is: 'ambiguous', cause: null }, stored }) as const
 
 describe('accept import', () => {
-  it('appends before it finishes, and answers what it stored', async () => {
+  it('appends the records and returns the stored response; a repeat returns the same response', async () => {
     const { ingest, records } = setUp()
     const outcome = await ingest()(request)
     expect(outcome).toMatchObject({ is: 'accepted', replayed: false })
-    expect((await records()).map(({ headers }) => headers.ce_type)).toEqual(['ImportAccepted', 'ChunkPlanned'])
+    expect(records().map(({ headers }) => headers.ce_type)).toEqual(['ImportAccepted', 'ChunkPlanned'])
     const replay = await ingest()(request)
     expect(replay).toEqual({ ...outcome, replayed: true })
-    expect(await records()).toHaveLength(2)
+    expect(records()).toHaveLength(2)
   })
 
-  it('answers nothing certain when the append is ambiguous, and finds out what happened once the lease is over', async () => {
+  it('is uncertain after an ambiguous append; when the lease has ended, the next request finds out what happened', async () => {
     for (const reached of [true, false]) {
-      const { ingest, clock, records } = setUp()
-      const lost = ingest({ appender: answering({ is: 'ambiguous', cause: null }, reached) })
-      expect(await lost(request)).toEqual({ is: 'uncertain' })
+      const { ingest, clock, log, records } = setUp()
+      log.failNextAppend(ambiguous(reached))
+      expect(await ingest()(request)).toEqual({ is: 'uncertain' })
       expect(await ingest()(request)).toEqual({ is: 'in_progress' })
       clock.time += leaseMs
       expect(await ingest()(request)).toMatchObject({ is: 'accepted' })
-      const found = await records()
+      const found = records()
       expect(found.map(({ headers }) => headers.ce_type)).toEqual(['ImportAccepted', 'ChunkPlanned'])
       expect(found.map(({ headers }) => headers.ce_repeat)).toEqual(Array(2).fill(reached ? undefined : 'true'))
     }
   })
 
-  it('frees the key when nothing was sent', async () => {
-    const { ingest, records } = setUp()
-    expect(await ingest({ appender: answering({ is: 'overloaded' }) })(request)).toEqual({ is: 'overloaded' })
-    expect(await ingest({ appender: answering({ is: 'refused', reason: 'too_large' }) })(request)).toEqual({
-      is: 'refused',
-      error: 'payload_too_large',
-    })
+  it('releases the key when nothing was appended', async () => {
+    const { ingest, log, records } = setUp()
+    log.failNextAppend({ outcome: { is: 'overloaded' }, stored: false })
+    expect(await ingest()(request)).toEqual({ is: 'overloaded' })
+    log.failNextAppend({ outcome: { is: 'refused', reason: 'too_large' }, stored: false })
+    expect(await ingest()(request)).toEqual({ is: 'refused', error: 'payload_too_large' })
     const corrected = { ...request, payloadHash: 'b'.repeat(64), body: Buffer.from('[{"phone":"+79991234568"}]') }
     expect(await ingest()({ ...corrected, body: Buffer.from('nonsense') })).toEqual({
       is: 'refused',
       error: 'invalid_json',
     })
     expect(await ingest()(corrected)).toMatchObject({ is: 'accepted' })
-    expect(await records()).toHaveLength(2)
+    expect(records()).toHaveLength(2)
   })
 
-  it('refuses another payload under the key, before and after the first is answered', async () => {
-    const { ingest } = setUp()
+  it('reports a conflict for another payload with the same key, before and after the response is stored', async () => {
+    const { ingest, log, clock } = setUp()
     const other = { ...request, payloadHash: 'c'.repeat(64) }
-    await ingest({ appender: answering({ is: 'ambiguous', cause: null }) })(request)
-    expect(await ingest()(other)).toEqual({ is: 'conflict', existingCreatedAt: '2026-01-01T00:00:00.000Z' })
+    const conflict = { is: 'conflict', existingCreatedAt: '2026-01-01T00:00:00.000Z' }
+    log.failNextAppend(ambiguous(false))
+    await ingest()(request)
+    expect(await ingest()(other)).toEqual(conflict)
+    clock.time += leaseMs
+    await ingest()(request)
+    expect(await ingest()(other)).toEqual(conflict)
   })
 
-  it('answers with the later holder when its own lease was taken over while it slept', async () => {
-    const { ingest, clock, records } = setUp()
+  it('returns the response of a later holder that took over the lease during a slow append', async () => {
+    const { ingest, clock, log, records } = setUp()
     const asleep = Promise.withResolvers<void>()
     const appending = Promise.withResolvers<void>()
     const sleeper = ingest({
-      appender: (log) => ({
+      appender: {
         partitionFor: (key) => log.partitionFor(key),
         append: async (given) => {
           appending.resolve()
           await asleep.promise
           return log.append(given)
         },
-      }),
+      },
     })
     const late = sleeper(request)
     await appending.promise
@@ -136,20 +128,20 @@ describe('accept import', () => {
     expect(taken).toMatchObject({ is: 'accepted', replayed: false })
     asleep.resolve()
     expect(await late).toEqual({ ...taken, replayed: true })
-    const ids = (await records()).map(({ headers }) => headers.ce_id)
+    const ids = records().map(({ headers }) => headers.ce_id)
     expect(ids).toHaveLength(4)
     expect(new Set(ids).size).toBe(2)
   })
 
-  it('frees the key of a refused body whose first holder died, and lets no former holder act on it', async () => {
+  it('releases the key of a refused body after a take-over, and the former holder cannot change the next claim', async () => {
     const { ingest, clock, keys, records } = setUp()
     const refused = { ...request, body: Buffer.from('nonsense') }
     const dead = Promise.withResolvers<never>()
     const planning = Promise.withResolvers<void>()
     const first = ingest({
-      planner: (plan) => {
+      plan: (planRequest) => {
         planning.resolve()
-        return dead.promise.catch(() => planRequest(plan))
+        return dead.promise.catch(() => plan(planRequest))
       },
     })(refused)
     await planning.promise
@@ -160,55 +152,57 @@ describe('accept import', () => {
     dead.reject()
     expect(await first).toEqual({ is: 'refused', error: 'invalid_json' })
     expect(await keys.find('cl_1', 'k1', clock.now())).toMatchObject({ state: 'active', fence: 1 })
-    expect(await records()).toHaveLength(2)
+    expect(records()).toHaveLength(2)
   })
 
-  it('takes over by the bounds of the claim: what the first holder planned is not refused by another configuration', async () => {
-    const { ingest, clock, records } = setUp()
-    await ingest({ appender: answering({ is: 'ambiguous', cause: null }) })(request)
+  it('takes over with the limits stored in the claim, not with those of its own configuration', async () => {
+    const { ingest, clock, log, records } = setUp()
+    log.failNextAppend(ambiguous(false))
+    await ingest()(request)
     clock.time += leaseMs
     expect(await ingest({ maxContacts: 1 })(request)).toMatchObject({ is: 'accepted' })
-    expect(await records()).toHaveLength(2)
+    expect(records()).toHaveLength(2)
   })
 
-  it('answers from the log rather than refuse what a former holder appended', async () => {
-    const { ingest, clock } = setUp()
-    await ingest({ appender: answering({ is: 'ambiguous', cause: null }, true) })(request)
+  it('takes the response from the log when a former holder appended, even if the plan would now be refused', async () => {
+    const { ingest, clock, log } = setUp()
+    log.failNextAppend(ambiguous(true))
+    await ingest()(request)
     clock.time += leaseMs
-    const planner = async () => ({ is: 'refused', error: 'invalid_json' }) as const
-    expect(await ingest({ planner })(request)).toMatchObject({ is: 'accepted', replayed: false })
+    const refuse = async () => ({ is: 'refused', error: 'invalid_json' }) as const
+    expect(await ingest({ plan: refuse })(request)).toMatchObject({ is: 'accepted', replayed: false })
   })
 
-  it('frees the key when planning itself fails', async () => {
+  it('releases the key when planning throws', async () => {
     const { ingest, keys, clock } = setUp()
-    const fault = new Error('The worker died.')
-    await expect(ingest({ planner: () => Promise.reject(fault) })(request)).rejects.toBe(fault)
+    const error = new Error('The worker died.')
+    await expect(ingest({ plan: () => Promise.reject(error) })(request)).rejects.toBe(error)
     expect(await keys.find('cl_1', 'k1', clock.now())).toBe(null)
   })
 
-  it('imports once even when the record expires and is removed while the request runs', async () => {
+  it('imports once even when the claim expires and is removed during the request', async () => {
     const { ingest, keys, clock, records } = setUp()
     let removed = false
     const expiring = ingest({
-      keys: (stored) => ({
-        ...stored,
+      keys: {
+        ...keys,
         finish: async (claim, response, now) => {
-          if (!removed) await stored.release(claim)
+          if (!removed) await keys.release(claim)
           removed = true
-          return stored.finish(claim, response, now)
+          return keys.finish(claim, response, now)
         },
-      }),
+      },
     })
     expect(await expiring(request)).toMatchObject({ is: 'accepted', replayed: false })
-    expect(await records()).toHaveLength(2)
+    expect(records()).toHaveLength(2)
     expect(await keys.find('cl_1', 'k1', clock.now())).toBe(null)
   })
 
-  it('waits for the first of two requests at once, and replays it', async () => {
+  it('of two simultaneous requests the second waits and replays the response of the first', async () => {
     const { ingest, records } = setUp()
     const [first, second] = await Promise.all([ingest()(request), ingest()(request)])
     expect([first, second].filter((it) => it.is === 'accepted' && !it.replayed)).toHaveLength(1)
     expect(first).toHaveProperty('response', Reflect.get(second, 'response'))
-    expect(await records()).toHaveLength(2)
+    expect(records()).toHaveLength(2)
   })
 })

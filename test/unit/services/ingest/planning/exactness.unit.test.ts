@@ -1,35 +1,22 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { planDryRun, planRequest } from '#services/ingest/planning/plan-request.ts'
+import { plan } from '#services/ingest/planning/plan.ts'
+import { dryRunOf, importOf, readable } from '#test/support/builders/plan-request.ts'
+import { propertyRuns } from '#test/support/property-runs.ts'
 
 const phone = '+79991234567'
-const correlationId = '7c1f4e2a-93b8-4d06-8a57-2b9d0e6f1c34'
-const plan = { chunkSize: 10, region: 'RU', phoneMetadataVersion: '1', maxContacts: 10 }
-const facts = {
-  jobId: '0b9f7c1e-5d34-4a53-9f0e-6f3a1c2d4e5b',
-  clientId: 'cl_1',
-  correlationId,
-  createdAt: '2026-01-31T09:30:00.000Z',
-  plan,
-}
+const limits = { maxContacts: 10, chunkSize: 10 }
 
-/** The bytes of the one ChunkPlanned that a body of one contact makes. */
-function chunkOf(body: string): string {
-  const planned = planRequest({ body: Buffer.from(body), facts, repeat: false, maxContacts: 10 })
-  if (planned.is !== 'planned') throw new Error(`refused: ${JSON.stringify(planned)}`)
-  return Buffer.from(planned.records[1]?.value ?? []).toString('utf8')
-}
+/** The data of the one ChunkPlanned of a body with one contact. */
+const chunkFrom = (body: string): string =>
+  readable(plan(importOf(Buffer.from(body), limits))).records[1]?.value ?? 'no chunk'
 
-function dryRunOf(body: string): string {
-  const planned = planDryRun({ body: Buffer.from(body), correlationId, plan, message: 'm', maxContacts: 10 })
-  if (planned.is !== 'dry_run') throw new Error(`refused: ${JSON.stringify(planned)}`)
-  return planned.response
-}
+const dryRunFrom = (body: string): string => readable(plan(dryRunOf(Buffer.from(body), limits))).response
 
 const bodyWith = (fields: string): string => `{"phone":"${phone}","additionalFields":${fields}}`
 const contactWith = (fields: string): string => `[{"phone":"${phone}","tags":[],"additional_fields":${fields}}]`
 
-/** One JSON value twice: as some producer may write it, and as it has to arrive. Neither is made by a JSON parser. */
+/** One JSON value twice: as a producer may write it, and as it must arrive. Neither is made by a JSON parser. */
 type Written = { readonly source: string; readonly canonical: string }
 
 const space = fc.constantFrom('', '', '', ' ', '\n\t', ' \r\n ')
@@ -83,7 +70,7 @@ const { value } = fc.letrec<{ value: Written; map: Written; list: Written }>((ti
   map: mapOf(tie('value')),
 }))
 
-/** Of a repeated name the last value counts, at the place of the first. */
+/** Of a repeated name the last value remains, at the position of the first. */
 function mapOf(member: fc.Arbitrary<Written>): fc.Arbitrary<Written> {
   return fc.array(fc.tuple(name, space, member), { maxLength: 6 }).map((members) => {
     const arrived = new Map(members.map(([key, , { canonical }]) => [key.canonical, canonical]))
@@ -94,15 +81,15 @@ function mapOf(member: fc.Arbitrary<Written>): fc.Arbitrary<Written> {
   })
 }
 
-describe('additionalFields travel unchanged', () => {
-  it('whatever JSON they hold: digits, order of names and texts arrive as they were sent', () => {
+describe('additionalFields', () => {
+  it('any JSON value arrives as sent: digits, order of names, and strings', () => {
     fc.assert(
       fc.property(mapOf(value), ({ source, canonical }) => {
-        expect(JSON.parse(chunkOf(bodyWith(source))).contacts).toHaveLength(1)
-        expect(chunkOf(bodyWith(source))).toContain(`"contacts":${contactWith(canonical)}}`)
-        expect(dryRunOf(`[${bodyWith(source)}]`)).toContain(`"contacts":${contactWith(canonical)}}`)
+        expect(JSON.parse(chunkFrom(bodyWith(source))).contacts).toHaveLength(1)
+        expect(chunkFrom(bodyWith(source))).toContain(`"contacts":${contactWith(canonical)}}`)
+        expect(dryRunFrom(`[${bodyWith(source)}]`)).toContain(`"contacts":${contactWith(canonical)}}`)
       }),
-      { numRuns: 2_000 },
+      { numRuns: propertyRuns(300, 2_000) },
     )
   })
 
@@ -115,16 +102,16 @@ describe('additionalFields travel unchanged', () => {
     '{"a":[1.10,2],"b":"1.0, 2.0","c":["12345678901234567890",12345678901234567890]}',
     '{"a":"\\u0000\\ud800"}',
     '{"toJSON":1,"rawJSON":"2","1":null}',
-  ])('%s', (fields) => {
-    expect(chunkOf(bodyWith(fields))).toContain(contactWith(fields))
-    expect(dryRunOf(bodyWith(fields))).toContain(contactWith(fields))
+  ])('%s arrives as sent', (fields) => {
+    expect(chunkFrom(bodyWith(fields))).toContain(contactWith(fields))
+    expect(dryRunFrom(bodyWith(fields))).toContain(contactWith(fields))
   })
 
-  it('names written with escapes are the same names', () => {
-    expect(chunkOf(bodyWith('{"b":1,"\\u0031":2}'))).toContain(contactWith('{"b":1,"1":2}'))
+  it('an escaped name is equal to the unescaped name', () => {
+    expect(chunkFrom(bodyWith('{"b":1,"\\u0031":2}'))).toContain(contactWith('{"b":1,"1":2}'))
   })
 
-  it('the last of a repeated name counts', () => {
-    expect(chunkOf(bodyWith('{"1":1,"a":2,"1":3.0,"a":4}'))).toContain(contactWith('{"1":3.0,"a":4}'))
+  it('of a repeated name the last value remains', () => {
+    expect(chunkFrom(bodyWith('{"1":1,"a":2,"1":3.0,"a":4}'))).toContain(contactWith('{"1":3.0,"a":4}'))
   })
 })

@@ -2,53 +2,32 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseContacts } from '#services/ingest/planning/exact/parse-contacts.ts'
 import { scanContacts } from '#services/ingest/planning/fast/scan-contacts.ts'
-import { planRequest } from '#services/ingest/planning/plan-request.ts'
-import { importRecords } from '#shared/domain/events/codec.ts'
-import { decide, initialState } from '#shared/domain/import/import.ts'
-import { planImport } from '#shared/domain/import/plan.ts'
+import { plan } from '#services/ingest/planning/plan.ts'
+import { dryRunOf, importOf, planFromValues, readable } from '#test/support/builders/plan-request.ts'
 import { sampleContacts } from '#test/support/builders/sample-contacts.ts'
+import { propertyRuns } from '#test/support/property-runs.ts'
 
 const maxContacts = 200
-const createdAt = '2026-01-31T09:30:00.000Z'
-const facts = {
-  jobId: '0b9f7c1e-5d34-4a53-9f0e-6f3a1c2d4e5b',
-  clientId: 'cl_1',
-  correlationId: '7c1f4e2a-93b8-4d06-8a57-2b9d0e6f1c34',
-  createdAt,
-  plan: { chunkSize: 30, region: 'RU', phoneMetadataVersion: '1', maxContacts },
-}
+const limits = { maxContacts, chunkSize: 30 }
+const isSupported = (body: Uint8Array) => scanContacts(body, maxContacts).is === 'contacts'
 
-const scan = (body: Uint8Array) => scanContacts(Buffer.from(body), maxContacts)
-const texts = (records: readonly { readonly value: Uint8Array }[]) =>
-  records.map(({ value }) => Buffer.from(value).toString('utf8'))
-
-function plannedOf(body: Uint8Array): readonly string[] {
-  const planned = planRequest({ body, facts, repeat: false, maxContacts })
-  if (planned.is !== 'planned') throw new Error(`refused: ${JSON.stringify(planned)}`)
-  return texts(planned.records)
-}
-
-/** What the full parser makes of the same body. */
-function parsedOf(body: Uint8Array): readonly string[] {
-  const parsed = parseContacts(body, maxContacts)
-  if (parsed.is === 'refused') throw new Error(`refused: ${JSON.stringify(parsed)}`)
-  const plan = planImport(parsed.contacts, { region: 'RU', chunkSize: 30 })
-  const { chunkSize, phoneMetadataVersion } = facts.plan
-  const command = { type: 'AcceptImport', ...facts, chunkSize, phoneMetadataVersion, plan } as const
-  return texts(importRecords(decide(command, initialState), { source: '/contact-import/ingest', time: createdAt }))
+function expectSamePlan(body: Uint8Array): void {
+  const expected = planFromValues(body, limits)
+  expect(readable(plan(importOf(body, limits)))).toEqual(expected.import)
+  expect(readable(plan(dryRunOf(body, limits))).response).toBe(expected.dryRun)
 }
 
 function expectSame(body: Uint8Array): void {
-  expect(scan(body)).not.toBe(null)
-  expect(plannedOf(body)).toEqual(parsedOf(body))
+  expect(isSupported(body)).toBe(true)
+  expectSamePlan(body)
 }
 
 const phone = '"phone":"+79991234567"'
 const withFields = (fields: string) => Buffer.from(`{${phone},"additionalFields":${fields}}`)
 const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`
 
-describe('scanning', () => {
-  it('finds in bodies as producers send them what the full parser finds, byte for byte', () => {
+describe('the scan', () => {
+  it('gives the same bytes as the parser for bodies as producers send them', () => {
     for (let seed = 0; seed < 40; seed += 1) {
       const contacts = sampleContacts({ count: 100, seed })
       expectSame(Buffer.from(JSON.stringify(contacts)))
@@ -75,7 +54,7 @@ describe('scanning', () => {
     `{${phone},"additionalFields":{"2":1,"1":2,"toJSON":{},"__proto":1,"proto__":[]}}`,
     `{${phone},"additionalFields":{"aa":1,"ab":1,"ba":1,"aba":1,"aca":1,"nested":{"aa":1},"list":[{"aa":1},{"aa":2}]}}`,
     `{${phone},"additionalFields":${nested(8)}}`,
-  ])('is sure of %s', (body) => expectSame(Buffer.from(body)))
+  ])('supports %s', (body) => expectSame(Buffer.from(body)))
 
   it.each([
     ['a repeated name', withFields('{"a":1,"b":2,"a":3}')],
@@ -94,29 +73,29 @@ describe('scanning', () => {
     ['a tag of 101 characters', Buffer.from(`{${phone},"tags":["${'t'.repeat(101)}"]}`)],
     ['a phone of 65 characters', Buffer.from(`{"phone":"${'1'.repeat(65)}"}`)],
     ['a tag of 101 characters as escapes', Buffer.from(`{${phone},"tags":["${'\\u0430'.repeat(101)}"]}`)],
-    ['tags that are none', Buffer.from(`{${phone},"tags":[1]}`)],
-    ['fields that are none', withFields('[]')],
+    ['tags that are numbers', Buffer.from(`{${phone},"tags":[1]}`)],
+    ['fields that are an array', withFields('[]')],
     ['no phone', Buffer.from('{"tags":[]}')],
     ['an unknown member', Buffer.from(`{${phone},"name":"x"}`)],
-    ['no contact', Buffer.from('[]')],
+    ['an empty list', Buffer.from('[]')],
     ['one contact too many', Buffer.from(`[${Array(maxContacts + 1).fill(`{${phone}}`)}]`)],
     ['two values', Buffer.from(`{${phone}} {${phone}}`)],
     ['a byte order mark', Buffer.from(`\ufeff{${phone}}`)],
     ['bytes that are not UTF-8', Buffer.from([...Buffer.from('{"phone":"'), 0xc3, 0x22, 0x7d])],
-    ['nothing', Buffer.from('')],
-  ])('leaves %s to the full parser', (_what, body) => expect(scan(body)).toBe(null))
+    ['an empty body', Buffer.from('')],
+  ])('does not support %s', (_what, body) => expect(isSupported(body)).toBe(false))
 
   it.each([
     ...['01', '1.', '.5', '-', '+1', '1e', '1e+', '0x1', '1_0', 'NaN', 'Infinity', '--1', '1.e1', '00', '1 2', ''],
     ...['tru', 'True', 'nulll', "'a'", '"a', '"\\x"', '"\\u12g4"', '"\\', '"\u0001"', '"\n"'],
     ...['[1,]', '[,1]', '[1 2]', '{"a":1,}', '{"a"}', '{"a":}', '{a:1}', '{1:1}', '{"a" 1}', '[', '{', ']', '\u00a01'],
-  ])('leaves %j to the full parser, which refuses it', (value) => {
+  ])('does not support %j, which is invalid JSON', (value) => {
     const body = withFields(`{"value":${value}}`)
-    expect(scan(body)).toBe(null)
+    expect(isSupported(body)).toBe(false)
     expect(parseContacts(body, maxContacts)).toEqual({ is: 'refused', error: 'invalid_json' })
   })
 
-  it('is sure of nothing that the full parser refuses, or would read in another way', () => {
+  it('accepts no damaged body that the parser refuses or reads in another way', () => {
     const bases = Array.from({ length: 8 }, (_, seed) =>
       Buffer.from(JSON.stringify(sampleContacts({ count: 4, seed }), null, seed % 2)),
     )
@@ -140,19 +119,19 @@ describe('scanning', () => {
         fc.uint8Array({ maxLength: 2 }),
       ),
     })
-    let sure = 0
+    let supported = 0
     fc.assert(
       fc.property(fc.constantFrom(...bases), fc.array(change, { minLength: 1, maxLength: 3 }), (base, changes) => {
         const body = changes.reduce((bytes, { at, removed, inserted }) => {
           const place = Math.floor(at * bytes.length)
           return Buffer.concat([bytes.subarray(0, place), inserted, bytes.subarray(place + removed)])
         }, base)
-        if (scan(body) === null) return
-        sure += 1
-        expect(plannedOf(body)).toEqual(parsedOf(body))
+        if (!isSupported(body)) return
+        supported += 1
+        expectSamePlan(body)
       }),
-      { numRuns: 60_000 },
+      { numRuns: propertyRuns(10_000, 60_000) },
     )
-    expect(sure).toBeGreaterThan(1_000)
+    expect(supported).toBeGreaterThan(propertyRuns(150, 1_000))
   })
 })

@@ -1,0 +1,88 @@
+import type { ContactInput } from '#schemas/contact.ts'
+import type { PlannedContact } from '#shared/domain/import/plan.ts'
+import { canonicalJson } from './fast/scan-json.ts'
+
+/** The contacts of one request, in request order. Their tags and fields are byte ranges of `json`, which is UTF-8. */
+export type EncodedContacts = { readonly json: Buffer; readonly contacts: readonly EncodedContact[] }
+
+export type EncodedContact = {
+  /** As the client wrote it. */
+  readonly phone: string
+  /** The JSON array of the tags; both 0 when the contact has none. */
+  readonly tagsStart: number
+  readonly tagsEnd: number
+  /** The JSON object of `additionalFields`; both 0 when the contact has none. */
+  readonly fieldsStart: number
+  readonly fieldsEnd: number
+  /** False: the ranges may contain spaces or escapes that JSON.stringify would write in another way. */
+  readonly canonical: boolean
+}
+
+/** Encodes parsed contacts. `additionalFields` are written as JSON.stringify writes them. */
+export function encodeContacts(contacts: readonly ContactInput[]): EncodedContacts {
+  const parts: string[] = []
+  let at = 0
+  const append = (value: unknown): number => {
+    const text = JSON.stringify(value)
+    parts.push(text)
+    at += Buffer.byteLength(text)
+    return at
+  }
+  const encoded = contacts.map(({ phone, tags, additionalFields }): EncodedContact => {
+    const tagsStart = tags === undefined ? 0 : at
+    const tagsEnd = tags === undefined ? 0 : append(tags)
+    const fieldsStart = additionalFields === undefined ? 0 : at
+    const fieldsEnd = additionalFields === undefined ? 0 : append(additionalFields)
+    return { phone, tagsStart, tagsEnd, fieldsStart, fieldsEnd, canonical: true }
+  })
+  return { json: Buffer.from(parts.join('')), contacts: encoded }
+}
+
+/** Bytes around the tags and fields of one contact, with the comma before it. */
+const maxBytesAround = ',{"phone":"+123456789012345","tags":[],"additional_fields":{}}'.length
+
+/** The JSON array of a chunk's contacts in UTF-8, as `ChunkPlanned` carries it. */
+export function encodeChunk({ json, contacts }: EncodedContacts, chunk: readonly PlannedContact[]): Buffer {
+  const maxBytes = chunk.reduce((sum, { index }) => sum + maxBytesAround + rangeBytes(contacts[index]), '[]'.length)
+  const target = Buffer.allocUnsafeSlow(maxBytes)
+  let at = 0
+  const putAscii = (text: string): void => {
+    at += target.write(text, at, 'latin1')
+  }
+  const putRange = (start: number, end: number, canonical: boolean): void => {
+    at += canonical
+      ? json.copy(target, at, start, end)
+      : target.write(canonicalJson(json.toString('utf8', start, end)), at)
+  }
+  let separator = '['
+  for (const { index, phone } of chunk) {
+    const contact = contacts[index]
+    if (contact === undefined) throw new RangeError('The plan contains a contact that the request does not.')
+    putAscii(`${separator}{"phone":"${phone}","tags":`)
+    if (contact.tagsEnd === 0) putAscii('[]')
+    else putRange(contact.tagsStart, contact.tagsEnd, contact.canonical)
+    putAscii(',"additional_fields":')
+    if (contact.fieldsEnd === 0) putAscii('{}')
+    else putRange(contact.fieldsStart, contact.fieldsEnd, contact.canonical)
+    putAscii('}')
+    separator = ','
+  }
+  putAscii(']')
+  return target.subarray(0, at)
+}
+
+const rangeBytes = (contact: EncodedContact | undefined): number =>
+  contact === undefined ? 0 : contact.tagsEnd - contact.tagsStart + contact.fieldsEnd - contact.fieldsStart
+
+/** The JSON array of one contact's tags. */
+export const tagsText = (json: Buffer, { tagsStart, tagsEnd, canonical }: EncodedContact): string =>
+  tagsEnd === 0 ? '[]' : rangeText(json, tagsStart, tagsEnd, canonical)
+
+/** The JSON object of one contact's `additionalFields`. */
+export const fieldsText = (json: Buffer, { fieldsStart, fieldsEnd, canonical }: EncodedContact): string =>
+  fieldsEnd === 0 ? '{}' : rangeText(json, fieldsStart, fieldsEnd, canonical)
+
+function rangeText(json: Buffer, start: number, end: number, canonical: boolean): string {
+  const text = json.toString('utf8', start, end)
+  return canonical ? text : canonicalJson(text)
+}
