@@ -1,33 +1,24 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { cacheDir, runTool } from './download.ts'
-import { findJava } from './java.ts'
-import { defaultKafkaVersion, kafkaJars } from './kafka-download.ts'
-import { probeKafka } from './kafka-probe.ts'
-import type { KafkaProperties, ProviderRequest } from './provider.ts'
-import { isLeftRunning, portFor } from './remembered-ports.ts'
+import { createKafka } from '#shared/adapters/kafka/connect.ts'
+import { installKafka } from './kafka-install.ts'
+import { type NativeServer, type StartContext, startServer } from './native-server.ts'
+import { reasonIn, runTool } from './run-tool.ts'
 import { StartFault } from './start-fault.ts'
-import { type SupervisedChild, superviseChild } from './supervised-child.ts'
 
-export type NativeKafka = { readonly brokers: readonly string[]; readonly child: SupervisedChild }
-
-/** One broker that is its own controller (KRaft), on loopback, with its data in `<DATA_DIR>/kafka`. */
-export async function startKafka(request: ProviderRequest): Promise<NativeKafka> {
-  const { dataDir, environment, supervision, kafkaProperties = {} } = request
-  const { services, say, signal } = supervision
-  const version = environment.KAFKA_VERSION || defaultKafkaVersion
-  const java = await findJava(environment, signal)
-  const jars = await kafkaJars({ cache: cacheDir(environment), version, say, signal })
-  const held = isLeftRunning('kafka', services)
-  const port = await portFor('kafka', services, held)
-  const controllerPort = await portFor('kafka-controller', services, held)
-  const home = join(dataDir, 'kafka')
+/** One broker that is its own controller (KRaft), on 127.0.0.1, with its data in `<DATA_DIR>/kafka`. */
+export async function startKafka(context: StartContext): Promise<NativeServer> {
+  const { dataDir, signal, kafkaProperties = {} } = context
+  const { java, classPath } = await installKafka(context)
+  const home = join(dataDir.path, 'kafka')
   mkdirSync(home, { recursive: true })
-  writeFileSync(join(home, 'server.properties'), serverProperties({ port, controllerPort }, kafkaProperties))
-  await formatOnce({ java, jars, home, signal })
+  await formatOnce({ java, classPath, home, signal })
+  const port = await dataDir.portFor('kafka')
+  const settings = serverProperties(port, await dataDir.portFor('kafka-controller'), kafkaProperties)
+  writeFileSync(join(home, 'server.properties'), settings)
   const broker = `127.0.0.1:${port}`
-  const child = await superviseChild(
+  return startServer(
     {
       name: 'kafka',
       title: 'Kafka',
@@ -35,28 +26,34 @@ export async function startKafka(request: ProviderRequest): Promise<NativeKafka>
       args: [
         ...['-Xmx512m', '-XX:+ExitOnOutOfMemoryError', '-Djava.awt.headless=true'],
         `-Dlog4j.configuration=file:${join(import.meta.dirname, 'kafka', 'log4j.properties')}`,
-        ...['-cp', join(jars, '*'), 'kafka.Kafka', 'server.properties'],
+        ...['-cp', classPath, 'kafka.Kafka', join(home, 'server.properties')],
       ],
       cwd: home,
-      logFile: join(dataDir, 'kafka.log'),
-      readyWithinMs: 60_000,
-      stopWithinMs: 20_000,
-      probe: () => probeKafka(port),
+      addresses: { kafkaBrokers: [broker] },
+      probe: () => probeKafka(broker),
     },
-    supervision,
+    context,
   )
-  return { brokers: [broker], child }
 }
 
-/** Paths are relative to `<DATA_DIR>/kafka`, as a comma in an absolute one would make two of it. */
-export function serverProperties(
-  { port, controllerPort }: { port: number; controllerPort: number },
-  more: KafkaProperties = {},
-): string {
+/** Rejects unless the broker is registered with its controller. */
+export async function probeKafka(broker: string): Promise<void> {
+  const admin = createKafka({ brokers: [broker], clientId: 'contact-import.probe' }).admin()
+  try {
+    await admin.connect()
+    const { brokers } = await admin.describeCluster()
+    if (brokers.length === 0) throw new Error(`The broker ${broker} is not registered yet.`)
+  } finally {
+    await admin.disconnect()
+  }
+}
+
+/** `log.dirs` is relative to the working directory, because Kafka takes a comma in a path as a separator. */
+function serverProperties(port: number, controllerPort: number, changes: Readonly<Record<string, string>>): string {
   const settings: Readonly<Record<string, string | number | boolean>> = {
     'process.roles': 'broker,controller',
     'node.id': 1,
-    // The static list: unlike the dynamic quorum it allows another port at the next start, and 3.9 knows it as well.
+    // The static list of voters: unlike the dynamic quorum it accepts another port at the next start, and Kafka 3.9 has it.
     'controller.quorum.voters': `1@127.0.0.1:${controllerPort}`,
     listeners: `CLIENT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
     'advertised.listeners': `CLIENT://127.0.0.1:${port}`,
@@ -69,53 +66,45 @@ export function serverProperties(
     'min.insync.replicas': 1,
     'offsets.topic.replication.factor': 1,
     'offsets.topic.num.partitions': 10,
-    // A development system may rest for months; its consumers must find their place again.
+    // Consumers must find their offsets again after a development system was not used for months.
     'offsets.retention.minutes': 5_256_000,
     'transaction.state.log.replication.factor': 1,
     'transaction.state.log.min.isr': 1,
     'group.initial.rebalance.delay.ms': 0,
-    // A broker that was killed may register again only after its last session has ended.
+    // A killed broker can register again only after its last session has ended.
     'broker.session.timeout.ms': 4_000,
     'broker.heartbeat.interval.ms': 1_000,
   }
-  const replaced = Object.entries(more).map(([key, value]) => [
+  const changed = Object.entries(changes).map(([key, value]) => [
     key,
-    value.replace('{ours}', String(settings[key] ?? '')),
+    value.replace('{ours}', `${settings[key] ?? ''}`),
   ])
-  return Object.entries({ ...settings, ...Object.fromEntries(replaced) })
-    .map(([key, value]) => `${key}=${value}\n`)
-    .join('')
+  const lines = Object.entries({ ...settings, ...Object.fromEntries(changed) }).map(
+    ([key, value]) => `${key}=${value}\n`,
+  )
+  return lines.join('')
 }
 
-type Format = { readonly java: string; readonly jars: string; readonly home: string; readonly signal: AbortSignal }
+type Format = { readonly java: string; readonly classPath: string; readonly home: string; readonly signal: AbortSignal }
 
-/** Formats the storage aside and renames it: a format that was interrupted leaves nothing that looks formatted. */
-async function formatOnce({ java, jars, home, signal }: Format): Promise<void> {
+/** Formats the storage in a temporary folder and renames it, so that an interrupted format is repeated. */
+async function formatOnce({ java, classPath, home, signal }: Format): Promise<void> {
   if (existsSync(join(home, 'data'))) return
-  const aside = join(home, 'format')
-  rmSync(aside, { recursive: true, force: true })
-  mkdirSync(aside)
-  writeFileSync(join(aside, 'server.properties'), serverProperties({ port: 1, controllerPort: 2 }))
-  const id = clusterId()
-  const { exitCode, output } = await runTool({
+  const temporary = join(home, 'format')
+  rmSync(temporary, { recursive: true, force: true })
+  mkdirSync(temporary)
+  writeFileSync(join(temporary, 'server.properties'), serverProperties(1, 2, {}))
+  const { code, output } = await runTool({
     command: java,
     args: [
-      ...['-Xmx128m', '-XX:TieredStopAtLevel=1', '-cp', join(jars, '*')],
-      ...['kafka.tools.StorageTool', 'format', '--cluster-id', id, '--config', 'server.properties'],
+      ...['-Xmx128m', '-XX:TieredStopAtLevel=1', '-cp', classPath, 'kafka.tools.StorageTool', 'format'],
+      // The equals sign keeps an id that begins with a dash from being read as an option.
+      ...[`--cluster-id=${randomBytes(16).toString('base64url')}`, '--config', 'server.properties'],
     ],
-    cwd: aside,
+    cwd: temporary,
     signal,
   })
-  if (exitCode !== 0) {
-    const reason = output.trimEnd().split('\n').at(-1) ?? ''
-    throw new StartFault('backing_service_failed', `Kafka's storage in ${home} could not be formatted: ${reason}`)
-  }
-  renameSync(join(aside, 'data'), join(home, 'data'))
-  rmSync(aside, { recursive: true, force: true })
-}
-
-/** 16 random bytes, base64url; not with a dash in front, which the tool would take for an option. */
-function clusterId(): string {
-  const id = randomBytes(16).toString('base64url')
-  return id.startsWith('-') ? clusterId() : id
+  if (code !== 0) throw new StartFault(`Kafka's storage in ${home} could not be formatted: ${reasonIn(output)}`)
+  renameSync(join(temporary, 'data'), join(home, 'data'))
+  rmSync(temporary, { recursive: true })
 }

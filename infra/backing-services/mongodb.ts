@@ -1,60 +1,55 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Db, MongoClient, MongoServerError } from 'mongodb'
-import { cacheDir } from './download.ts'
-import { findMongod } from './mongodb-download.ts'
-import type { ProviderRequest } from './provider.ts'
-import { isLeftRunning, portFor } from './remembered-ports.ts'
-import { type SupervisedChild, superviseChild } from './supervised-child.ts'
-
-export type NativeMongodb = { readonly url: string; readonly child: SupervisedChild }
+import { installMongod } from './mongodb-install.ts'
+import { type NativeServer, type StartContext, startServer } from './native-server.ts'
 
 const replicaSet = 'rs0'
 
-/** A replica set of one, on loopback, with its data in `<DATA_DIR>/mongodb`. */
-export async function startMongodb(request: ProviderRequest): Promise<NativeMongodb> {
-  const { dataDir, environment, supervision } = request
-  const { services, say, signal } = supervision
-  const mongod = await findMongod({ cache: cacheDir(environment), say, signal })
-  const port = await portFor('mongodb', services, isLeftRunning('mongodb', services))
-  mkdirSync(join(dataDir, 'mongodb'), { recursive: true })
-  const url = mongodbUrl(`127.0.0.1:${port}`)
-  const child = await superviseChild(
+/** A replica set of one member, on 127.0.0.1, with its data in `<DATA_DIR>/mongodb`. */
+export async function startMongodb(context: StartContext): Promise<NativeServer> {
+  const { dataDir } = context
+  const mongod = await installMongod(context)
+  const port = await dataDir.portFor('mongodb')
+  const data = join(dataDir.path, 'mongodb')
+  mkdirSync(data, { recursive: true })
+  const address = `127.0.0.1:${port}`
+  return startServer(
     {
       name: 'mongodb',
       title: 'MongoDB',
       command: mongod,
       args: [
-        ...['--dbpath', 'mongodb', '--port', String(port), '--bind_ip', '127.0.0.1', '--nounixsocket'],
+        ...['--dbpath', data, '--port', String(port), '--bind_ip', '127.0.0.1', '--nounixsocket'],
         ...['--replSet', replicaSet, '--wiredTigerCacheSizeGB', '0.5', '--oplogSize', '256', '--quiet'],
-        // A primary on its own has nobody to hand over to, so it need not wait the usual 15 s before it ends.
+        // Without this mongod waits 15 s for another member to become primary before it ends.
         ...['--setParameter', 'shutdownTimeoutMillisForSignaledShutdown=100'],
       ],
-      cwd: dataDir,
-      logFile: join(dataDir, 'mongodb.log'),
-      readyWithinMs: 60_000,
-      stopWithinMs: 20_000,
-      probe: () => becomePrimary(url, `127.0.0.1:${port}`),
+      cwd: dataDir.path,
+      addresses: { mongodbUrl: mongodbUrl(address) },
+      probe: () => becomePrimary(address),
     },
-    supervision,
+    context,
   )
-  return { url, child }
 }
 
-/** The connection string for a replica set of one. Direct, so that the name in its configuration does not matter. */
+/** The connection string for a replica set of one member. Direct: the address in the set's configuration is not used. */
 export function mongodbUrl(address: string): string {
   return `mongodb://${address}/?directConnection=true`
 }
 
-/** Resolves when the server takes majority writes; initiates its replica set, or moves it to a new address, on the way. */
-export async function becomePrimary(url: string, host: string): Promise<void> {
-  const client = new MongoClient(url, { serverSelectionTimeoutMS: 1_000, connectTimeoutMS: 1_000 })
+/**
+ * Resolves when the server at this address is a primary. Until then it rejects, after it has initiated the replica set
+ * or changed the address in its configuration.
+ */
+export async function becomePrimary(address: string): Promise<void> {
+  const client = new MongoClient(mongodbUrl(address), { serverSelectionTimeoutMS: 1_000, connectTimeoutMS: 1_000 })
   try {
     const admin = client.db('admin')
     const hello = await admin.command({ hello: 1 })
     if (hello.isWritablePrimary === true) return
-    await configureReplicaSet(admin, host)
-    throw new Error('no primary yet')
+    await configureReplicaSet(admin, address)
+    throw new Error(`${address} is not a primary yet.`)
   } finally {
     await client.close()
   }

@@ -1,69 +1,69 @@
-import type { ProviderRequest, ServiceName, StartedServices } from './provider.ts'
-import { dockerIsUsable, startByDocker } from './start-by-docker.ts'
+import type { ServiceName } from './docker.ts'
+import { canUseCompose, startByCompose } from './docker-compose.ts'
+import { startKafka } from './kafka.ts'
+import { startMongodb } from './mongodb.ts'
+import type { Addresses, StartContext } from './native-server.ts'
 import { StartFault } from './start-fault.ts'
-import { startNatively } from './start-natively.ts'
-import type { SupervisedChild } from './supervised-child.ts'
 
-export type BackingServices = {
-  readonly kafkaBrokers: readonly string[]
-  readonly mongodbUrl: string
-  /** What runs as a child of ours; empty for what the environment or Docker provides. */
-  readonly children: ReadonlyMap<ServiceName, SupervisedChild>
-  /** Ends what was started here and nothing else. */
-  readonly stop: () => Promise<void>
+export type BackingServices = Required<Addresses> & {
+  /** Ends the servers that were started here. */
+  stop(): Promise<void>
 }
-
-export type BackingServicesRequest = ProviderRequest & {
-  /** Tests may need one of them alone; the address of the other is then empty. */
-  readonly only?: readonly ServiceName[]
-  /** Tests need processes they can pause and kill. */
-  readonly nativeOnly?: boolean
-}
-
-const serviceNames: readonly ServiceName[] = ['kafka', 'mongodb']
 
 /**
- * Finds Kafka and MongoDB in this order, each on its own: the environment (KAFKA_BROKERS, MONGODB_URL), Docker Compose
- * where an engine has or can pull the images, processes of this machine. Resolves when both serve.
- * Fails with a `StartFault` that says what to do; nothing that was started is left behind then.
+ * Finds or starts Kafka and MongoDB: each from its variable (KAFKA_BROKERS, MONGODB_URL), else by Docker Compose if an
+ * engine has or can pull the images, else as a process of this machine. Resolves when both are ready.
+ * Rejects with a `StartFault` that says what to do, after it has ended what it had started.
  */
-export async function startBackingServices(request: BackingServicesRequest): Promise<BackingServices> {
-  const { environment, supervision, only = serviceNames } = request
+export async function startBackingServices(context: StartContext): Promise<BackingServices> {
+  const { dataDir, environment } = context
   const given = {
-    kafkaBrokers: listOf(environment.KAFKA_BROKERS),
+    kafkaBrokers: (environment.KAFKA_BROKERS ?? '').split(',').flatMap((broker) => broker.trim() || []),
     mongodbUrl: environment.MONGODB_URL ?? '',
   }
-  const missing = only.filter((name) => (name === 'kafka' ? given.kafkaBrokers.length === 0 : given.mongodbUrl === ''))
-  const started = await startMissing(request, missing)
-  const addresses = { ...given, ...started.addresses }
-  supervision.services.setAddresses(addresses)
-  return { ...addresses, children: started.children, stop: started.stop }
+  const missing: ServiceName[] = []
+  if (given.kafkaBrokers.length === 0) missing.push('kafka')
+  if (given.mongodbUrl === '') missing.push('mongodb')
+  const services = { ...given, stop: async () => {}, ...(await startMissing(context, missing)) }
+  dataDir.record({ kafkaBrokers: services.kafkaBrokers, mongodbUrl: services.mongodbUrl })
+  return services
 }
 
-async function startMissing(
-  request: BackingServicesRequest,
-  missing: readonly ServiceName[],
-): Promise<StartedServices> {
-  if (missing.length === 0) return { addresses: {}, children: new Map(), stop: async () => {} }
-  const provider = await chooseProvider(request, missing)
-  return provider === 'docker' ? startByDocker(request, missing) : startNatively(request, missing)
+/** A data directory keeps its first provider, because the other one does not have its data. */
+async function startMissing(context: StartContext, missing: readonly ServiceName[]): Promise<Partial<BackingServices>> {
+  const { dataDir } = context
+  const { provider } = dataDir.choices()
+  if (missing.length === 0) return {}
+  if (provider === 'native') return startNatively(context, missing)
+  if (await canUseCompose(context, missing)) return startByCompose(context, missing)
+  if (provider === 'docker') {
+    throw new StartFault(
+      `The data of ${dataDir.path} is in Docker, but Docker, its Compose plugin or an image is missing: start Docker, or set another DATA_DIR, or remove this one with npm run reset.`,
+    )
+  }
+  return startNatively(context, missing)
 }
 
-/** A data directory stays with what it began with: its data would seem lost elsewhere. */
-async function chooseProvider(request: BackingServicesRequest, missing: readonly ServiceName[]) {
-  const { provider } = request.supervision.services.choices()
-  if (provider === 'native' || request.nativeOnly) return 'native'
-  if (await dockerIsUsable(request, missing)) return 'docker'
-  if (provider === undefined) return 'native'
-  throw new StartFault(
-    'docker_missing',
-    `The data of ${request.dataDir} is in Docker, which does not answer or lacks Compose or the images: start Docker, or set another DATA_DIR, or remove this one with npm run reset.`,
-  )
+const starters = { kafka: startKafka, mongodb: startMongodb }
+
+/** Starts the services as processes of this machine, at the same time. If one cannot be started, it ends the other. */
+export async function startNatively(
+  context: StartContext,
+  names: readonly ServiceName[],
+): Promise<Addresses & { stop(): Promise<void> }> {
+  const results = await Promise.allSettled(names.map((name) => starters[name](context)))
+  const servers = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+  const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
+  const stop = async () => void (await Promise.all(servers.map((server) => server.stop())))
+  if (failures.length > 0) {
+    await stop()
+    throw (
+      failures.find((failure) => !(failure instanceof StartFault)) ?? new StartFault(failures.map(messageOf).join('\n'))
+    )
+  }
+  context.dataDir.remember({ provider: 'native' })
+  const addresses: Addresses = Object.assign({}, ...servers.map((server) => server.addresses))
+  return { ...addresses, stop }
 }
 
-function listOf(text: string | undefined): readonly string[] {
-  return (text ?? '')
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '')
-}
+const messageOf = ({ message }: StartFault): string => message

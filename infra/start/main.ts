@@ -2,13 +2,12 @@ import { join } from 'node:path'
 import { runAsProcess } from './run-as-process.ts'
 import { runStart } from './run-start.ts'
 
-/** `npm start`: everything, until Ctrl-C. */
-await runAsProcess(({ say, signal }) =>
+/** `npm start`: runs the whole system until Ctrl-C. */
+await runAsProcess((context) =>
   runStart({
+    ...context,
     environment: process.env,
-    loadServices: () => import('#services/dev/main.ts'),
     aiSystem: join(import.meta.dirname, '..', 'ai-system', 'main.ts'),
-    say,
-    signal,
+    startServices: async (environment) => (await import('#services/dev/main.ts')).startDev(environment),
   }),
 )

@@ -13,7 +13,7 @@ beforeEach(async () => {
 })
 afterEach(() => project.remove())
 
-/** A PATH with this `docker` in front; without `$1` being one of these commands it only succeeds. */
+/** A PATH with a `docker` that runs these scripts for its commands and succeeds for all others. */
 function pathWithDocker(commands: Record<string, string>): string {
   const bin = join(project.root, 'docker-bin')
   mkdirSync(bin)
@@ -23,7 +23,7 @@ function pathWithDocker(commands: Record<string, string>): string {
   return `${bin}${delimiter}${process.env.PATH}`
 }
 
-/** A Compose that starts nothing and, like the real one, refuses port 0; `calls` tells what it was asked and did. */
+/** A Compose that starts nothing and, like the real one, refuses port 0; `calls` returns what it did. */
 function fakeCompose({ downHit = false } = {}) {
   const log = join(project.root, 'docker-calls')
   const hit = `if ! grep -q hit '${log}'; then echo hit >> '${log}'; kill -INT $$; fi;`
@@ -43,68 +43,74 @@ function fakeCompose({ downHit = false } = {}) {
   }
 }
 
+/** Makes a data directory whose last start used Docker. */
+function chooseDocker() {
+  mkdirSync(project.dataDir)
+  writeFileSync(join(project.dataDir, 'backing-services.json'), JSON.stringify({ provider: 'docker' }))
+}
+
 test.each([
   ['is refused', 'echo "no such host" >&2; exit 1'],
-  ['hangs without a word', 'exec sleep 300'],
-])('a pull that %s falls through to processes of this machine within seconds', async (_how, pull) => {
+  ['hangs', 'exec sleep 300'],
+])('a pull that %s is followed within seconds by a start without Docker', async (_how, pull) => {
   const since = Date.now()
-  const start = project.start({ environment: { PATH: pathWithDocker({ image: 'exit 1', pull }) } })
-  await start.until(/cannot be pulled; going on without Docker/)
+  const start = await project.start({ environment: { PATH: pathWithDocker({ image: 'exit 1', pull }) } })
+  await start.until(/cannot be pulled/)
   expect(Date.now() - since).toBeLessThan(25_000)
   await start.until(/^ready /m)
-  expect(project.services.choices().provider).toBe('native')
-  start.signalGroup('SIGINT')
-  expect(await start.exited).toBe(0)
+  expect(project.choices().provider).toBe('native')
+  start.kill('SIGINT')
+  expect((await start.exited).code).toBe(0)
 })
 
-test('a data directory that began with Docker is not silently begun anew without it', async () => {
-  project.services.remember({ provider: 'docker' })
-  const start = project.start({
+test('a data directory with its data in Docker is refused without Docker', async () => {
+  chooseDocker()
+  const start = await project.start({
     environment: { AI_SYSTEM_URL: 'http://127.0.0.1:1', DOCKER_HOST: 'unix:///nowhere.sock' },
   })
-  expect(await start.exited).toBe(1)
-  expect(start.output()).toMatch(/^The data of .* is in Docker, which does not answer or .*: start Docker, or .*\n$/)
+  expect((await start.exited).code).toBe(1)
+  expect(start.output()).toMatch(/^The data of .* is in Docker, but .* is missing: start Docker, or .*\n$/)
 })
 
-test('Ctrl-C, however often it is pressed, lets Docker stop the containers to the end', async () => {
+test('Ctrl-C, pressed many times, does not interrupt Docker while it stops the containers', async () => {
   const { environment, calls } = fakeCompose()
-  const start = project.start({ environment })
+  const start = await project.start({ environment })
   await eventually(() => expect(calls()).toEqual([expect.stringMatching(/^up \d+$/)]))
-  start.signalGroup('SIGINT')
-  const pressing = setInterval(() => start.signalGroup('SIGINT'), 100)
-  expect(await start.exited).toBe(0)
+  start.kill('SIGINT')
+  const pressing = setInterval(() => start.kill('SIGINT'), 100)
+  expect((await start.exited).code).toBe(0)
   clearInterval(pressing)
   expect(calls().at(-1)).toBe('stopped')
 })
 
-test('a Ctrl-C that still meets the command which stops the containers does not leave them running', async () => {
+test('a Ctrl-C that ends the command which stops the containers has that command repeated', async () => {
   const { environment, calls } = fakeCompose({ downHit: true })
-  const start = project.start({ environment })
+  const start = await project.start({ environment })
   await eventually(() => expect(calls()).toHaveLength(1))
-  start.signalGroup('SIGINT')
-  expect(await start.exited).toBe(0)
+  start.kill('SIGINT')
+  expect((await start.exited).code).toBe(0)
   expect(calls().slice(1)).toEqual(['hit', 'stopped'])
 })
 
-test('containers that a killed start has left running keep their ports', async () => {
+test('containers that a killed start left running keep their ports', async () => {
   const { environment, calls } = fakeCompose()
-  const first = project.start({ environment })
+  const first = await project.start({ environment })
   await eventually(() => expect(calls()).toHaveLength(1))
-  process.kill(first.pid(), 'SIGKILL')
+  process.kill(first.pid, 'SIGKILL')
   await first.exited
   const container = createServer().listen(Number(calls()[0]?.split(' ')[1]), '127.0.0.1')
-  const second = project.start({ environment })
+  const second = await project.start({ environment })
   await eventually(() => expect(calls()).toHaveLength(2))
   expect(calls()[1]).toBe(calls()[0])
-  second.signalGroup('SIGINT')
-  expect(await second.exited).toBe(0)
+  second.kill('SIGINT')
+  expect((await second.exited).code).toBe(0)
   container.close()
 })
 
 test('reset removes what a data directory has in Docker', async () => {
   const { environment, calls } = fakeCompose()
-  project.services.remember({ provider: 'docker' })
-  const reset = join(import.meta.dirname, '..', '..', '..', 'infra', 'setup', 'reset.mjs')
+  chooseDocker()
+  const reset = join(import.meta.dirname, '..', '..', '..', 'infra', 'start', 'reset.ts')
   const env = { ...process.env, ...environment, DATA_DIR: project.dataDir }
   const child = spawn(process.execPath, [reset], { env, stdio: 'ignore' })
   expect(await new Promise((resolve) => child.once('close', resolve))).toBe(0)

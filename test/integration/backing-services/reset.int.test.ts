@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { isRunning } from '#infra/backing-services/process-mark.ts'
+import { isRunning } from '#infra/backing-services/leftovers.ts'
 import { startProject } from '#test/support/system/start-process.ts'
 
-const program = join(import.meta.dirname, '..', '..', '..', 'infra', 'setup', 'reset.mjs')
+const program = join(import.meta.dirname, '..', '..', '..', 'infra', 'start', 'reset.ts')
 let project: Awaited<ReturnType<typeof startProject>>
 
 beforeEach(async () => {
@@ -23,25 +23,25 @@ async function reset(dataDir: string) {
   return { exitCode, output }
 }
 
-test('reset is refused while a start runs, and ends what a killed one has left', async () => {
-  const start = project.start()
+test('reset is refused while a start runs, and ends what a killed start left running', async () => {
+  const start = await project.start()
   await start.until(/^ready /m)
-  const children = project.children()
+  const processes = project.processes()
   const refused = await reset(project.dataDir)
   expect(refused).toEqual({
     exitCode: 1,
-    output: expect.stringContaining(`A start (process ${start.pid()}) is already using`),
+    output: expect.stringContaining(`Another npm start (process ${start.pid}) is using`),
   })
-  expect(children.filter(isRunning)).toHaveLength(3)
+  expect(processes.filter(isRunning)).toHaveLength(3)
 
-  process.kill(start.pid(), 'SIGKILL')
+  process.kill(start.pid, 'SIGKILL')
   await start.exited
   expect(await reset(project.dataDir)).toEqual({ exitCode: 0, output: `${project.dataDir} is removed.\n` })
-  expect(children.filter(isRunning)).toEqual([])
+  expect(processes.filter(isRunning)).toEqual([])
   expect(existsSync(project.dataDir)).toBe(false)
 })
 
-test('reset touches no directory that npm start has not made', async () => {
+test('reset leaves a directory alone that npm start did not make', async () => {
   const other = join(project.root, 'pictures')
   mkdirSync(other)
   expect(await reset(other)).toEqual({ exitCode: 1, output: expect.stringContaining('so it is not removed') })

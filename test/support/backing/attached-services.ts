@@ -1,11 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { once } from 'node:events'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { repositoryRoot } from '../repository-root.ts'
+import { startChild } from '#infra/backing-services/child.ts'
 
-const program = join(repositoryRoot, 'infra', 'backing-services', 'run.ts')
+const program = join(import.meta.dirname, 'attached-main.ts')
 
 export type Addresses = {
   readonly kafkaBrokers: string[]
@@ -15,60 +12,42 @@ export type Addresses = {
 
 export type AttachedServices = {
   readonly addresses: () => Addresses
-  /** Starts what was killed again, on the same ports and data. */
+  /** Ends them and starts them again, on the same ports and data. */
   readonly restart: () => Promise<void>
   readonly stop: () => Promise<void>
 }
 
 /**
- * Kafka and MongoDB, or one of them, as processes of this machine in a temporary directory. They end, and the directory
- * goes, when this process does: a process between notices that its standard input has ended.
+ * Kafka and MongoDB, or one of them, as processes of this machine in a temporary directory. A process between this one
+ * and them ends them and removes the directory when this process ends, even by SIGKILL.
  */
 export async function startAttachedServices(
-  only?: 'kafka' | 'mongodb',
+  names: readonly ('kafka' | 'mongodb')[] = ['kafka', 'mongodb'],
   kafkaProperties: Readonly<Record<string, string>> = {},
 ): Promise<AttachedServices> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'contact-import-test-'))
-  const properties = Object.entries(kafkaProperties).flatMap(([key, value]) => ['--kafka-property', `${key}=${value}`])
-  const args = [
-    program,
-    '--attached',
-    '--data-dir',
-    dataDir,
-    ...(only === undefined ? [] : ['--only', only]),
-    ...properties,
-  ]
-  // In a session of its own: Ctrl-C must end the tests first, and then what they use.
-  const child = spawn(process.execPath, args, { detached: true, stdio: ['pipe', 'pipe', 'inherit'] })
-  const nextLine = lineReader(child)
-  let addresses = parseAddresses(await nextLine())
+  // In a group of its own, because Ctrl-C must end the tests before the servers that they use.
+  const child = await startChild({
+    command: process.execPath,
+    args: [program, JSON.stringify({ names, kafkaProperties })],
+    ownGroup: true,
+    ipc: true,
+  })
+  child.process.stderr?.pipe(process.stderr)
+  const nextAddresses = async (): Promise<Addresses> => {
+    const ended = child.exited.then(() => {
+      throw new Error(`${names.join(' and ')} did not start for the tests:\n${child.output()}`)
+    })
+    // Sent by attached-main.ts.
+    const [addresses] = (await Promise.race([once(child.process, 'message'), ended])) as [Addresses]
+    return addresses
+  }
+  let addresses = await nextAddresses()
   return {
     addresses: () => addresses,
     async restart() {
-      child.stdin.write('restart\n')
-      addresses = parseAddresses(await nextLine())
+      child.process.send('restart')
+      addresses = await nextAddresses()
     },
-    async stop() {
-      if (child.exitCode !== null || child.signalCode !== null) return
-      const ended = new Promise((resolve) => child.once('close', resolve))
-      child.stdin.end()
-      await ended
-    },
+    stop: async () => void (await child.stop(60_000)),
   }
-}
-
-function lineReader(child: ChildProcess & { stdout: NodeJS.ReadableStream }): () => Promise<string> {
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-  return async () => {
-    const { value, done } = await lines.next()
-    if (done) throw new Error('Kafka and MongoDB for the tests did not start; the reason is written above')
-    return value
-  }
-}
-
-function parseAddresses(line: string): Addresses {
-  // The line is printed by run.ts, in this shape.
-  const { kafkaBrokers, mongodbUrl, pids } = JSON.parse(line) as Record<'kafkaBrokers' | 'mongodbUrl', string> &
-    Pick<Addresses, 'pids'>
-  return { kafkaBrokers: kafkaBrokers.split(',').filter(Boolean), mongodbUrl, pids }
 }

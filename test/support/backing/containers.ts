@@ -1,59 +1,58 @@
 import { randomUUID } from 'node:crypto'
 import { GenericContainer, Wait } from 'testcontainers'
 import { docker, engineAnswers, hasImages, imagesOf } from '#infra/backing-services/docker.ts'
-import { probeKafka } from '#infra/backing-services/kafka-probe.ts'
+import { probeKafka } from '#infra/backing-services/kafka.ts'
 import { becomePrimary, mongodbUrl } from '#infra/backing-services/mongodb.ts'
 import { freePort } from '#infra/backing-services/ports.ts'
 import { eventually } from '../eventually.ts'
 
 const reaperImage = 'testcontainers/ryuk:0.14.0'
 const runLabel = 'contact-import.test-run'
-const pulling = { say: (sentence: string) => console.error(sentence), signal: new AbortController().signal }
+const context = { say: (sentence: string) => console.error(sentence), signal: new AbortController().signal }
 
-/** Kafka and MongoDB in containers; undefined where Docker, an image, or the container itself cannot be had. */
+/** Kafka and MongoDB in containers; undefined when Docker or an image is missing, or a container does not start. */
 export async function startContainers() {
-  if (!(await engineAnswers(pulling.signal))) return undefined
+  if (!(await engineAnswers(context.signal))) return undefined
   const images = imagesOf(process.env)
-  if (!(await hasImages(Object.values(images), { ...pulling, otherwise: 'going on without Docker' }))) return undefined
+  if (!(await hasImages(Object.values(images), context))) return undefined
   await prepareReaper()
   const run = randomUUID()
   const kafkaPort = await freePort()
   const mongodbPort = await freePort([kafkaPort])
-  const url = mongodbUrl(`127.0.0.1:${mongodbPort}`)
+  const [broker, mongodb] = [`127.0.0.1:${kafkaPort}`, `127.0.0.1:${mongodbPort}`]
   const stop = () => removeContainers(run)
   try {
-    // One after the other, as two at once start two reapers.
+    // One after the other, because two at the same time start two reapers.
     for (const container of [kafkaContainer(images.kafka, kafkaPort), mongodbContainer(images.mongodb, mongodbPort)]) {
       await container.withLabels({ [runLabel]: run }).start()
     }
-    await eventually(() => probeKafka(kafkaPort), { withinMs: 60_000 })
-    await eventually(() => becomePrimary(url, `127.0.0.1:${mongodbPort}`), { withinMs: 60_000 })
-    return { kafkaBrokers: [`127.0.0.1:${kafkaPort}`], mongodbUrl: url, stop }
+    await eventually(() => probeKafka(broker), { withinMs: 60_000 })
+    await eventually(() => becomePrimary(mongodb), { withinMs: 60_000 })
+    return { kafkaBrokers: [broker], mongodbUrl: mongodbUrl(mongodb), stop }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    pulling.say(`The containers for the tests did not start (${reason}); going on without Docker.`)
+    context.say(`The containers for the tests did not start (${reason}); the tests run without Docker.`)
     await stop()
     return undefined
   }
 }
 
-/** By label, as testcontainers hands out no handle to a container that did not become ready. */
+/** Found by label, because testcontainers returns no handle to a container that did not become ready. */
 async function removeContainers(run: string): Promise<void> {
-  const found = await docker(['ps', '--all', '--quiet', '--filter', `label=${runLabel}=${run}`], pulling.signal)
+  const found = await docker(['ps', '--all', '--quiet', '--filter', `label=${runLabel}=${run}`], context.signal)
   const ids = found.output.split('\n').filter((line) => line !== '')
-  if (ids.length > 0) await docker(['rm', '--force', '--volumes', ...ids], pulling.signal)
+  if (ids.length > 0) await docker(['rm', '--force', '--volumes', ...ids], context.signal)
 }
 
 /**
- * Testcontainers fails without its reaper, which removes the containers of tests that were killed. Where that cannot be
- * pulled the tests run all the same and remove their containers themselves. TESTCONTAINERS_RYUK_DISABLED=true asks for no pull.
+ * Testcontainers needs its reaper, which removes the containers of killed tests. When the reaper's image cannot be pulled,
+ * this disables it; then the containers of killed tests are left running.
  */
 async function prepareReaper(): Promise<void> {
   if (process.env.TESTCONTAINERS_RYUK_DISABLED === 'true') return
-  // Named here, so that what was looked for is what testcontainers takes.
+  // Testcontainers reads this variable too, so that it uses the image that was looked for.
   process.env.RYUK_CONTAINER_IMAGE ||= reaperImage
-  const otherwise = 'containers of tests that are killed are left running'
-  if (await hasImages([process.env.RYUK_CONTAINER_IMAGE], { ...pulling, otherwise })) return
+  if (await hasImages([process.env.RYUK_CONTAINER_IMAGE], context)) return
   process.env.TESTCONTAINERS_RYUK_DISABLED = 'true'
 }
 

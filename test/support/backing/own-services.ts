@@ -2,30 +2,30 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { eventually } from '../eventually.ts'
 import { type AttachedServices, startAttachedServices } from './attached-services.ts'
 
-/** A server that one test may treat as it likes. */
+/** A server of one test, which may kill, pause and restart it. */
 export type OwnServer = {
   pid: () => number
-  /** As by a power cut; resolves at once. */
+  /** Sends SIGKILL. */
   kill: () => void
-  /** Holds its connections open and answers nothing, from when this resolves. */
+  /** Resolves when the server is paused: its connections stay open and nothing is answered. */
   pause: () => Promise<void>
   resume: () => void
-  /** Starts it again on the same port and data, after ending it if it still runs; resolves when it serves. */
+  /** Ends it and starts it again on the same port and data. Resolves when it is ready. */
   restart: () => Promise<void>
   /** Ends it and removes its data. */
   stop: () => Promise<void>
 }
 
-/** `properties`: settings of the broker beside ours; `{ours}` in a value stands for what it replaces. */
+/** `properties` are additional settings of the broker; `{ours}` in a value stands for the setting that it replaces. */
 export async function startOwnKafka(
   properties: Readonly<Record<string, string>> = {},
 ): Promise<OwnServer & { brokers: string[] }> {
-  const services = await startAttachedServices('kafka', properties)
+  const services = await startAttachedServices(['kafka'], properties)
   return { brokers: services.addresses().kafkaBrokers, ...controls(services, 'kafka') }
 }
 
 export async function startOwnMongo(): Promise<OwnServer & { url: string }> {
-  const services = await startAttachedServices('mongodb')
+  const services = await startAttachedServices(['mongodb'])
   return { url: services.addresses().mongodbUrl, ...controls(services, 'mongodb') }
 }
 
@@ -51,8 +51,8 @@ function controls(services: AttachedServices, name: 'kafka' | 'mongodb'): OwnSer
 }
 
 /**
- * A stopped process answers for some milliseconds more: its first thread takes the signal and then stops the others.
- * Linux only; elsewhere nothing tells.
+ * After SIGSTOP a process still answers for some milliseconds, until all its threads are stopped.
+ * Linux only; true elsewhere.
  */
 function isStopped(pid: number): boolean {
   const threads = `/proc/${pid}/task`

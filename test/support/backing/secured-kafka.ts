@@ -4,10 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import kafkajs, { type AclEntry } from 'kafkajs'
 import { generate } from 'selfsigned'
-import { cacheDir, runTool } from '#infra/backing-services/download.ts'
-import { findJava } from '#infra/backing-services/java.ts'
-import { defaultKafkaVersion, kafkaJars } from '#infra/backing-services/kafka-download.ts'
+import { installKafka } from '#infra/backing-services/kafka-install.ts'
 import { freePort } from '#infra/backing-services/ports.ts'
+import { runTool } from '#infra/backing-services/run-tool.ts'
 import { type Right, roles } from '#infra/kafka-acls/roles.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
 import { startOwnKafka } from './own-services.ts'
@@ -126,19 +125,17 @@ async function writeCertificates(folder: string): Promise<Certificates> {
 /** kafkajs cannot create such a user; the tool that comes with Kafka can. */
 async function createScramUser(brokers: readonly string[], user: string, password: string): Promise<void> {
   const signal = AbortSignal.timeout(60_000)
-  const java = await findJava(process.env, signal)
-  const version = process.env.KAFKA_VERSION || defaultKafkaVersion
-  const jars = await kafkaJars({ cache: cacheDir(process.env), version, say: () => {}, signal })
-  const { exitCode, output } = await runTool({
+  const { java, classPath } = await installKafka({ environment: process.env, say: () => {}, signal })
+  const { code, output } = await runTool({
     command: java,
     args: [
-      ...['-cp', join(jars, '*'), 'kafka.admin.ConfigCommand', '--bootstrap-server', brokers.join(',')],
+      ...['-cp', classPath, 'kafka.admin.ConfigCommand', '--bootstrap-server', brokers.join(',')],
       ...['--alter', '--entity-type', 'users', '--entity-name', user],
       ...['--add-config', `SCRAM-SHA-512=[password=${password}]`],
     ],
     signal,
   })
-  if (exitCode !== 0) throw new Error(`The user ${user} could not be created: ${output}`)
+  if (code !== 0) throw new Error(`The user ${user} could not be created: ${output}`)
 }
 
 async function allowRoles(brokers: readonly string[], prefix: string): Promise<void> {

@@ -1,100 +1,78 @@
-import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
+import { type Child, startChild } from '#infra/backing-services/child.ts'
 import { freePort } from '#infra/backing-services/ports.ts'
 import { eventually } from '../eventually.ts'
-import { repositoryRoot } from '../repository-root.ts'
 
-/** The whole system as a person starts it, with data and a port of its own. */
+const root = join(import.meta.dirname, '..', '..', '..')
+
+/** The whole system, started by an npm script, with data and a port of its own. */
 export type NpmStart = {
   readonly url: string
   readonly dataDir: string
-  /** `npm start`, until it says `ready`. Resolves to the milliseconds that took. */
+  /** Resolves when `ready` is printed, to the milliseconds since the start. */
   start(): Promise<number>
   apiKey(): string
-  /** As by a power cut: the one process that runs all services, and npm around it. */
+  /** SIGKILL to npm and to the process that runs all services. Kafka and MongoDB go on. */
   kill(): Promise<void>
   /** Ctrl-C in a terminal: SIGINT to the process group. Resolves to npm's exit code. */
   interrupt(): Promise<number | null>
   output(): string
   environment(): Record<string, string>
-  /** Ends whatever still runs and removes the data. */
+  /** Ends what still runs and removes the data. */
   remove(): Promise<void>
 }
 
-export async function createNpmStart(environment: Readonly<Record<string, string>> = {}): Promise<NpmStart> {
+export async function createNpmStart(
+  environment: Readonly<Record<string, string>> = {},
+  script: 'start' | 'dev' = 'start',
+): Promise<NpmStart> {
   const dataDir = mkdtempSync(join(tmpdir(), 'contact-import-e2e-'))
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
   const own = { DATA_DIR: dataDir, HTTP_PORT: String(port), ...environment }
-  let output = ''
-  let running: { readonly pid: number; readonly exited: Promise<number | null> } | null = null
-
-  function launch() {
-    const env: NodeJS.ProcessEnv = { ...process.env, ...own }
-    for (const name of ['KAFKA_BROKERS', 'MONGODB_URL', 'AI_SYSTEM_URL']) if (!(name in own)) delete env[name]
-    env.PATH = `${dirname(process.execPath)}${delimiter}${process.env.PATH}`
-    const child = spawn('npm', ['start'], {
-      cwd: repositoryRoot,
-      env,
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.on('data', (chunk: Buffer) => {
-        output += chunk.toString()
-      })
-    }
-    const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)))
-    if (child.pid === undefined) throw new Error('npm could not be started.')
-    return { pid: child.pid, exited }
+  const env = {
+    ...{ KAFKA_BROKERS: undefined, MONGODB_URL: undefined, AI_SYSTEM_URL: undefined },
+    ...own,
+    PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH}`,
   }
+  const npm = (args: readonly string[]) => startChild({ command: 'npm', args, cwd: root, env, ownGroup: true })
+  let child: Child | undefined
 
-  const signalGroup = (signal: NodeJS.Signals) => {
-    if (running !== null) process.kill(-running.pid, signal)
-  }
-
-  const ended = async (signal: NodeJS.Signals) => {
-    signalGroup(signal)
-    const code = (await running?.exited) ?? null
-    running = null
-    return code
+  async function end(signal: NodeJS.Signals): Promise<number | null> {
+    child?.kill(signal)
+    const exit = await child?.exited
+    return exit?.code ?? null
   }
 
   return {
     url,
     dataDir,
     async start() {
-      const begun = performance.now()
-      output = ''
-      running = launch()
-      const gone = running.exited.then((code) => {
-        if (!/^ready /m.test(output)) throw new Error(`npm start ended with ${code}:\n${output}`)
-      })
-      gone.catch(() => {})
-      await Promise.race([
-        eventually(
-          () => {
-            if (!/^ready /m.test(output)) throw new Error(`not ready yet:\n${output}`)
-          },
-          { withinMs: 240_000 },
-        ),
-        gone,
-      ])
-      return performance.now() - begun
+      const begin = performance.now()
+      const started = await npm(['run', script])
+      child = started
+      const isReady = () => /^ready /m.test(started.output())
+      await eventually(
+        () => {
+          if (!isReady() && started.isRunning())
+            throw new Error(`npm run ${script} is not ready yet:\n${started.output()}`)
+        },
+        { withinMs: 240_000 },
+      )
+      if (!isReady()) throw new Error(`npm run ${script} ended:\n${started.output()}`)
+      return performance.now() - begin
     },
     apiKey: () => JSON.parse(readFileSync(join(dataDir, 'demo-client.json'), 'utf8')).api_key,
-    kill: async () => void (await ended('SIGKILL')),
-    interrupt: () => ended('SIGINT'),
-    output: () => output,
+    kill: async () => void (await end('SIGKILL')),
+    interrupt: () => end('SIGINT'),
+    output: () => child?.output() ?? '',
     environment: () => own,
     async remove() {
-      if (running !== null) await ended('SIGINT')
-      // Ends what a kill has left running.
-      spawnSync(process.execPath, [join(repositoryRoot, 'infra', 'setup', 'reset.mjs')], {
-        env: { ...process.env, ...own },
-      })
+      if (child?.isRunning()) await end('SIGINT')
+      const reset = await npm(['run', 'reset'])
+      await reset.exited
       rmSync(dataDir, { recursive: true, force: true })
     },
   }

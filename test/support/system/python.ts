@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { cacheDir, cached, runTool } from '#infra/backing-services/download.ts'
+import { cacheDir, cached } from '#infra/backing-services/download.ts'
+import { runTool } from '#infra/backing-services/run-tool.ts'
 
 /**
  * A folder for PYTHONPATH with what the requirements file names, every file checked against its hash. Installed once per
@@ -11,7 +12,7 @@ export async function pythonPackages(requirements: string): Promise<string> {
   return cached(cacheDir(process.env), {
     name: `python-${hash}`,
     async fill(directory) {
-      const { found, exitCode, output } = await runTool({
+      const { found, code, output } = await runTool({
         command: 'python3',
         args: [
           ...['-m', 'pip', 'install', '--no-deps', '--require-hashes', '--only-binary', ':all:'],
@@ -21,7 +22,7 @@ export async function pythonPackages(requirements: string): Promise<string> {
         signal: AbortSignal.timeout(180_000),
       })
       if (!found) throw new Error('The Python example cannot run: install Python 3 (python3) with pip.')
-      if (exitCode !== 0) {
+      if (code !== 0) {
         throw new Error(`The packages of the Python example could not be installed with python3 -m pip:\n${output}`)
       }
     },

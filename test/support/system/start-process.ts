@@ -1,112 +1,102 @@
-import { spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { accessSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
+import { type Child, startChild } from '#infra/backing-services/child.ts'
+import type { RememberedChoices, RunningServices } from '#infra/backing-services/data-dir.ts'
+import { isRunning, type RecordedProcess } from '#infra/backing-services/leftovers.ts'
 import { freePort } from '#infra/backing-services/ports.ts'
-import { endProcess, isRunning, type ProcessMark } from '#infra/backing-services/process-mark.ts'
-import { openServicesFile } from '#infra/backing-services/services-file.ts'
 import { eventually } from '../eventually.ts'
 import { packageScript } from './package-scripts.ts'
 
 const fixture = join(import.meta.dirname, 'start-fixture', 'main.ts')
 
-/** A project like this one whose `npm start` runs the fixture, with a data directory and a port of its own. */
+export type StartProcess = Child & {
+  /** Resolves when the output matches, within 90 s. */
+  until(text: RegExp): Promise<void>
+}
+
+type StartOptions = { readonly command?: readonly string[]; readonly environment?: Record<string, string> }
+
+/** A project whose `npm start` runs the fixture, with a data directory and a port of its own. */
 export async function startProject() {
   const root = mkdtempSync(join(tmpdir(), 'contact-import-start-'))
   const dataDir = join(root, 'data')
   const port = await freePort()
-  writeFileSync(join(root, 'package.json'), JSON.stringify({ scripts: { start: startScript() } }))
+  // The script of package.json, because what runs between npm and Node decides the exit code.
+  const start = packageScript('start').replace('infra/start/main.ts', fixture)
+  writeFileSync(join(root, 'package.json'), JSON.stringify({ scripts: { start } }))
   const starts: StartProcess[] = []
-  const seen: ProcessMark[] = []
+  const seen: RecordedProcess[] = []
+  const services = () => readJson<RunningServices>(join(dataDir, 'services.json'))
+  const processes = () => {
+    const found = Object.values(services().processes ?? {})
+    seen.push(...found)
+    return found
+  }
   return {
     root,
     dataDir,
     port,
-    services: openServicesFile(dataDir),
-    /** The processes recorded now. */
-    children() {
-      const children = Object.values(openServicesFile(dataDir).read().processes)
-      seen.push(...children)
-      return children
-    },
-    start(options: { command?: readonly string[]; environment?: Record<string, string> } = {}) {
-      const environment = { DATA_DIR: dataDir, HTTP_PORT: String(port), ...options.environment }
-      const started = startProcess(options.command ?? [process.execPath, fixture], root, environment)
+    services,
+    choices: () => readJson<RememberedChoices>(join(dataDir, 'backing-services.json')),
+    /** The processes in services.json. */
+    processes,
+    async start({ command = [process.execPath, fixture], environment = {} }: StartOptions = {}) {
+      const started = await startProcess(command, root, { DATA_DIR: dataDir, HTTP_PORT: String(port), ...environment })
       starts.push(started)
       return started
     },
-    /** Whatever a test has left is ended here, so that a failed one harms no other. */
+    /** Kills what a failed test has left running. */
     async remove() {
-      for (const start of starts) start.signalGroup('SIGKILL')
-      for (const child of [...seen, ...this.children()]) if (isRunning(child)) await endProcess(child, 0)
+      for (const started of starts) started.kill('SIGKILL')
+      for (const left of [...seen, ...processes()]) if (isRunning(left)) process.kill(left.pid, 'SIGKILL')
       rmSync(root, { recursive: true, force: true })
     },
   }
 }
 
-/** The script of package.json, as what it does between npm and Node decides the exit code. */
-function startScript(): string {
-  return packageScript('start').replace('infra/start/main.ts', fixture)
-}
-
-export type StartProcess = ReturnType<typeof startProcess>
-
-function startProcess(command: readonly string[], cwd: string, environment: Record<string, string>) {
-  const [program = '', ...args] = command
-  const env: NodeJS.ProcessEnv = {
-    ...process.env,
+/** A process in a group of its own, as a terminal starts it: `kill('SIGINT')` is Ctrl-C. */
+async function startProcess(
+  [command = '', ...args]: readonly string[],
+  cwd: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<StartProcess> {
+  const env = {
+    ...{ KAFKA_BROKERS: undefined, MONGODB_URL: undefined, AI_SYSTEM_URL: undefined },
     PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH}`,
     ...environment,
   }
-  for (const given of ['KAFKA_BROKERS', 'MONGODB_URL', 'AI_SYSTEM_URL']) if (!(given in environment)) delete env[given]
-  // A group of its own, as a terminal gives to what is started in it.
-  const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk: Buffer) => {
-      output += chunk.toString()
-    })
+  const child = await startChild({ command, args, cwd, env, ownGroup: true })
+  const matches = (text: RegExp) => () => {
+    if (!text.test(child.output())) throw new Error(`${text} was not written yet:\n${child.output()}`)
   }
-  const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)))
-  return {
-    exited,
-    output: () => output,
-    pid: () => child.pid ?? 0,
-    /** What Ctrl-C in a terminal does. */
-    signalGroup(signal: NodeJS.Signals) {
-      try {
-        if (child.pid !== undefined) process.kill(-child.pid, signal)
-      } catch {
-        // The group has ended.
-      }
-    },
-    until: (text: string | RegExp) =>
-      eventually(
-        () => {
-          if (output.match(text) === null) throw new Error(`not written yet: ${text}\n${output}`)
-        },
-        { withinMs: 90_000 },
-      ),
-  }
+  return { ...child, until: (text) => eventually(matches(text), { withinMs: 90_000 }) }
 }
 
-/** A PATH with nothing but the named tools. */
+/** A PATH on which only the named tools are found. */
 export function pathWith(root: string, tools: readonly string[]): string {
   const bin = mkdtempSync(join(root, 'bin-'))
-  mkdirSync(bin, { recursive: true })
-  const folders = (process.env.PATH ?? '').split(delimiter)
   for (const tool of tools) {
-    const found = folders.map((folder) => join(folder, tool)).find((path) => isFile(path))
-    if (found !== undefined) symlinkSync(found, join(bin, tool))
+    const found = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, tool))
+    const file = found.find(exists)
+    if (file !== undefined) symlinkSync(file, join(bin, tool))
   }
   return bin
 }
 
-function isFile(path: string): boolean {
+function exists(path: string): boolean {
   try {
-    readFileSync(path)
+    accessSync(path)
     return true
   } catch {
     return false
+  }
+}
+
+function readJson<T extends object>(path: string): Partial<T> {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'))
+  } catch {
+    return {}
   }
 }

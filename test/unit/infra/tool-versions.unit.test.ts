@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { javaMajor } from '#infra/backing-services/java.ts'
-import { mongodMajor } from '#infra/backing-services/mongodb-download.ts'
+import { javaMajor } from '#infra/backing-services/kafka-install.ts'
+import { mongodMajor } from '#infra/backing-services/mongodb-install.ts'
 
 test.each([
   ['openjdk version "17.0.15" 2025-04-15', 17],

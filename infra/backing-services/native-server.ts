@@ -1,0 +1,84 @@
+import { readFileSync, renameSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { fixedDelay, retry } from '#shared/runtime/retry.ts'
+import { type Child, type Environment, startChild } from './child.ts'
+import type { DataDir } from './data-dir.ts'
+import { StartFault } from './start-fault.ts'
+
+/** Where clients find the servers. */
+export type Addresses = { readonly kafkaBrokers?: readonly string[]; readonly mongodbUrl?: string }
+
+/** What every starter of a server needs. */
+export type StartContext = {
+  readonly dataDir: DataDir
+  readonly environment: Environment
+  readonly say: (sentence: string) => void
+  /** Ends a start that is under way. */
+  readonly signal: AbortSignal
+  /** Called when a server ends by itself after it was ready. */
+  readonly onCrash: (fault: StartFault) => void
+  /** Additional settings of a native broker. `{ours}` in a value stands for the setting that it replaces. */
+  readonly kafkaProperties?: Readonly<Record<string, string>>
+}
+
+/** A server that runs as a process of this machine and writes its log to `<name>.log` in the data directory. */
+export type ServerProgram = {
+  readonly name: string
+  readonly title: string
+  readonly command: string
+  readonly args: readonly string[]
+  readonly cwd: string
+  readonly addresses: Addresses
+  /** Rejects while the server is not ready. */
+  readonly probe: () => Promise<void>
+}
+
+export type NativeServer = { readonly addresses: Addresses; stop(): Promise<void> }
+
+const readyWithinMs = 60_000
+const stopWithinMs = 20_000
+const maxLogBytes = 16 * 1024 * 1024
+
+/** Resolves when the server is ready. Rejects with a `StartFault` after it has ended the server. */
+export async function startServer(program: ServerProgram, context: StartContext): Promise<NativeServer> {
+  const { name, title, command, args, cwd, addresses } = program
+  const { dataDir, signal, onCrash } = context
+  const logFile = join(dataDir.path, `${name}.log`)
+  if ((statSync(logFile, { throwIfNoEntry: false })?.size ?? 0) > maxLogBytes) renameSync(logFile, `${logFile}.1`)
+  signal.throwIfAborted()
+  const child = await startChild({ command, args, cwd, logFile, ownGroup: true })
+  dataDir.recordProcess(name, { pid: child.pid, args })
+  try {
+    await untilReady(program, child, logFile, signal)
+  } catch (error) {
+    await child.stop(stopWithinMs)
+    throw error
+  }
+  let isStopping = false
+  child.exited.then(() => {
+    if (!isStopping) onCrash(new StartFault(`${title} has ended unexpectedly: read ${logFile}.`))
+  })
+  return {
+    addresses,
+    async stop() {
+      isStopping = true
+      await child.stop(stopWithinMs)
+    },
+  }
+}
+
+async function untilReady({ title, probe }: ServerProgram, child: Child, logFile: string, signal: AbortSignal) {
+  const step = async () => {
+    if (child.isRunning()) return probe()
+    const lastLine = readFileSync(logFile, 'utf8').trimEnd().split('\n').at(-1)?.slice(0, 200)
+    throw new StartFault(`${title} ended while it was starting ("${lastLine}"): read ${logFile}.`)
+  }
+  const onError = (error: unknown) => {
+    if (error instanceof StartFault) throw error
+  }
+  const result = await retry(step, { delays: fixedDelay(50, readyWithinMs), onError, signal })
+  signal.throwIfAborted()
+  if (result.is === 'done') return
+  const cause = result.lastError
+  throw new StartFault(`${title} was not ready within ${readyWithinMs / 1_000} s: read ${logFile}.`, { cause })
+}
