@@ -6,10 +6,10 @@ const Tags = Type.Array(Type.String({ minLength: 1, maxLength: limits.tagLength 
 const Fields = Type.Record(Type.String(), Type.Unknown(), {
   maxProperties: limits.fields,
   propertyNames: { minLength: 1, maxLength: limits.fieldNameLength },
-  description: 'Free-form map; values are any JSON, at most 8 levels deep, and travel unchanged.',
+  description: 'Free-form map. Values are any JSON, at most 8 levels deep, and are delivered unchanged.',
 })
 
-/** A contact as a producer sends it: camelCase. */
+/** A contact in a request: camelCase. */
 export const ContactInput = Type.Object(
   {
     phone: Type.String({ maxLength: limits.phoneLength }),
@@ -20,7 +20,7 @@ export const ContactInput = Type.Object(
 )
 export type ContactInput = Static<typeof ContactInput>
 
-/** A valid contact as it travels in chunks, events, dry runs and deliveries: snake_case, phone in E.164. */
+/** A valid contact in chunks, events, dry runs and deliveries: snake_case, phone in E.164. */
 export const Contact = Type.Object(
   {
     phone: Type.String({ pattern: '^\\+[1-9][0-9]{1,14}$' }),

@@ -1,291 +1,237 @@
-export { type Fault, type FaultCode, faultTable } from './faults.ts'
-export { type Language, languages } from './languages.ts'
+import type { Language } from './primitives.ts'
+
+export { type Language, languages } from './primitives.ts'
+
+type Texts = Readonly<Record<Language, string>>
+type ErrorEntry = { readonly status: number; readonly title: Texts; readonly message: Texts }
 
 /**
- * Every error the service answers: its status and its words in each language.
- * `code` never changes; the words may. Only the HTTP adapter reads `status`.
+ * Every error of the HTTP interface: its status, and its title and message in each language. A message says what
+ * happened, what was stored and what to do. Texts may change; a released code never does.
  */
-type Words = { readonly title: string; readonly message: string }
-type ErrorEntry = { readonly status: number; readonly en: Words; readonly ru: Words }
-
 export const errorTable = {
   invalid_json: {
     status: 400,
-    en: {
-      title: 'Invalid JSON',
-      message: 'The body is not valid JSON in UTF-8. Nothing was accepted; correct the body and send it again.',
-    },
-    ru: {
-      title: 'Некорректный JSON',
-      message: 'Тело запроса не является корректным JSON в UTF-8. Ничего не принято; исправьте тело и отправьте снова.',
+    title: { en: 'Invalid JSON', ru: 'Некорректный JSON' },
+    message: {
+      en: 'The body is not valid JSON in UTF-8. Nothing was imported. Correct the body and send it again.',
+      ru: 'Тело запроса не является корректным JSON в кодировке UTF-8. Ничего не импортировано. Исправьте тело и отправьте запрос снова.',
     },
   },
   invalid_encoding: {
     status: 400,
-    en: {
-      title: 'Invalid content encoding',
-      message:
-        'The body could not be decoded with its Content-Encoding. Nothing was accepted; compress it again or send it uncompressed.',
-    },
-    ru: {
-      title: 'Некорректное сжатие',
-      message:
-        'Тело не удалось распаковать согласно Content-Encoding. Ничего не принято; сожмите его заново или отправьте без сжатия.',
+    title: { en: 'Invalid content encoding', ru: 'Некорректное сжатие' },
+    message: {
+      en: 'The body does not match its Content-Encoding. Nothing was imported. Compress the body again or send it uncompressed.',
+      ru: 'Тело запроса не соответствует заголовку Content-Encoding. Ничего не импортировано. Сожмите тело заново или отправьте его без сжатия.',
     },
   },
   bad_request: {
     status: 400,
-    en: {
-      title: 'Bad request',
-      message: 'The request is not well-formed HTTP. Nothing was accepted; check the client that sent it.',
-    },
-    ru: {
-      title: 'Некорректный запрос',
-      message: 'Запрос нарушает протокол HTTP. Ничего не принято; проверьте отправляющий клиент.',
+    title: { en: 'Bad request', ru: 'Некорректный запрос' },
+    message: {
+      en: 'The request is not valid HTTP. Nothing was stored. Check the program that sends the request.',
+      ru: 'Запрос нарушает протокол HTTP. Ничего не сохранено. Проверьте программу, которая отправляет запрос.',
     },
   },
   validation_failed: {
     status: 400,
-    en: {
-      title: 'Validation failed',
-      message:
-        'The request has the wrong shape; `details` lists where. Nothing was accepted; correct it and send it again.',
-    },
-    ru: {
-      title: 'Ошибка проверки',
-      message:
-        'Запрос имеет неверную форму; места перечислены в `details`. Ничего не принято; исправьте и отправьте снова.',
+    title: { en: 'Validation failed', ru: 'Ошибка проверки' },
+    message: {
+      en: 'The request does not have the required format. Nothing was stored. Correct the places listed in `details` and send the request again.',
+      ru: 'Запрос не соответствует требуемому формату. Ничего не сохранено. Исправьте ошибки, перечисленные в `details`, и отправьте запрос снова.',
     },
   },
   empty_import: {
     status: 400,
-    en: { title: 'Empty import', message: 'The array holds no contacts. Send at least one.' },
-    ru: { title: 'Пустой импорт', message: 'Массив не содержит контактов. Отправьте хотя бы один.' },
+    title: { en: 'Empty import', ru: 'Пустой импорт' },
+    message: {
+      en: 'The array contains no contacts. Nothing was imported. Send at least one contact.',
+      ru: 'Массив не содержит контактов. Ничего не импортировано. Отправьте хотя бы один контакт.',
+    },
   },
   idempotency_key_missing: {
     status: 400,
-    en: {
-      title: 'Idempotency key missing',
-      message:
-        'The Idempotency-Key header is required. Send a new UUID for each import and the same one when you repeat it.',
-    },
-    ru: {
-      title: 'Нет ключа идемпотентности',
-      message:
-        'Заголовок Idempotency-Key обязателен. Для каждого импорта отправляйте новый UUID, при повторе тот же самый.',
+    title: { en: 'Idempotency key missing', ru: 'Нет ключа идемпотентности' },
+    message: {
+      en: 'The Idempotency-Key header is missing. Nothing was imported. Send a new UUID for each import, and the same UUID when you repeat it.',
+      ru: 'Отсутствует заголовок Idempotency-Key. Ничего не импортировано. Отправляйте новый UUID для каждого импорта и тот же UUID при повторе.',
     },
   },
   idempotency_key_invalid: {
     status: 400,
-    en: { title: 'Idempotency key invalid', message: 'The Idempotency-Key must be 1 to 255 visible ASCII characters.' },
-    ru: {
-      title: 'Некорректный ключ идемпотентности',
-      message: 'Idempotency-Key должен состоять из 1–255 видимых символов ASCII.',
+    title: { en: 'Idempotency key invalid', ru: 'Некорректный ключ идемпотентности' },
+    message: {
+      en: 'The Idempotency-Key is not 1 to 255 visible ASCII characters. Nothing was imported. Send a UUID.',
+      ru: 'Idempotency-Key должен содержать от 1 до 255 видимых символов ASCII. Ничего не импортировано. Отправьте UUID.',
     },
   },
   header_invalid: {
     status: 400,
-    en: {
-      title: 'Header invalid',
-      message: 'X-Correlation-ID must be a UUID, and X-Debug must be true or false. Nothing was accepted.',
-    },
-    ru: {
-      title: 'Некорректный заголовок',
-      message: 'X-Correlation-ID должен быть UUID, а X-Debug — true или false. Ничего не принято.',
+    title: { en: 'Header invalid', ru: 'Некорректный заголовок' },
+    message: {
+      en: 'A header is invalid: X-Correlation-ID must be a UUID, X-Debug must be true or false. Nothing was stored.',
+      ru: 'Некорректный заголовок: X-Correlation-ID должен быть UUID, X-Debug — true или false. Ничего не сохранено.',
     },
   },
   unauthorized: {
     status: 401,
-    en: { title: 'Unauthorized', message: 'A valid API key is required: Authorization: Bearer <API key>.' },
-    ru: { title: 'Требуется авторизация', message: 'Нужен действующий ключ API: Authorization: Bearer <ключ API>.' },
+    title: { en: 'Unauthorized', ru: 'Требуется авторизация' },
+    message: {
+      en: 'The API key is missing or not valid. Send a valid key: Authorization: Bearer <API key>.',
+      ru: 'Ключ API отсутствует или недействителен. Отправьте действующий ключ: Authorization: Bearer <ключ API>.',
+    },
   },
   signature_missing: {
     status: 401,
-    en: {
-      title: 'Signature missing',
-      message: 'Requests of this client are signed: send both X-Signature and X-Timestamp.',
+    title: { en: 'Signature missing', ru: 'Нет подписи' },
+    message: {
+      en: 'This API client must sign its requests. Nothing was imported. Send both X-Signature and X-Timestamp.',
+      ru: 'Этот клиент API должен подписывать запросы. Ничего не импортировано. Отправьте заголовки X-Signature и X-Timestamp.',
     },
-    ru: { title: 'Нет подписи', message: 'Запросы этого клиента подписываются: отправьте X-Signature и X-Timestamp.' },
   },
   signature_invalid: {
     status: 401,
-    en: {
-      title: 'Signature invalid',
-      message:
-        'X-Signature does not match the timestamp and the body bytes as sent. Sign them with the current secret and send again.',
-    },
-    ru: {
-      title: 'Неверная подпись',
-      message:
-        'X-Signature не соответствует метке времени и отправленным байтам тела. Подпишите их действующим секретом и отправьте снова.',
+    title: { en: 'Signature invalid', ru: 'Неверная подпись' },
+    message: {
+      en: 'X-Signature does not match X-Timestamp and the bytes of the body. Nothing was imported. Sign them with the current secret and send the request again.',
+      ru: 'X-Signature не соответствует X-Timestamp и байтам тела запроса. Ничего не импортировано. Подпишите их действующим секретом и отправьте запрос снова.',
     },
   },
   timestamp_out_of_range: {
     status: 401,
-    en: {
-      title: 'Timestamp out of range',
-      message: 'X-Timestamp is not an RFC 3339 timestamp near the present time. Check the clock, sign again and send.',
-    },
-    ru: {
-      title: 'Метка времени вне диапазона',
-      message:
-        'X-Timestamp не является меткой RFC 3339, близкой к текущему времени. Проверьте часы, подпишите и отправьте снова.',
+    title: { en: 'Timestamp out of range', ru: 'Недопустимая метка времени' },
+    message: {
+      en: 'X-Timestamp is not an RFC 3339 timestamp close to the current time. Nothing was imported. Check your clock, sign the request again and send it.',
+      ru: 'X-Timestamp не является меткой времени RFC 3339, близкой к текущему времени. Ничего не импортировано. Проверьте часы, подпишите запрос заново и отправьте его.',
     },
   },
   ip_not_allowed: {
     status: 403,
-    en: {
-      title: 'Address not allowed',
-      message: 'This API client may not be used from this address. Ask an administrator to extend its allowlist.',
-    },
-    ru: {
-      title: 'Адрес не разрешён',
-      message:
-        'Этот клиент API нельзя использовать с данного адреса. Попросите администратора расширить список разрешённых.',
+    title: { en: 'Address not allowed', ru: 'Адрес не разрешён' },
+    message: {
+      en: 'This API client may not be used from your IP address. Ask an administrator to allow the address.',
+      ru: 'Этот клиент API нельзя использовать с вашего IP-адреса. Попросите администратора разрешить этот адрес.',
     },
   },
   permission_denied: {
     status: 403,
-    en: { title: 'Permission denied', message: 'This API client lacks the permission for this operation.' },
-    ru: { title: 'Недостаточно прав', message: 'У этого клиента API нет права на эту операцию.' },
+    title: { en: 'Permission denied', ru: 'Недостаточно прав' },
+    message: {
+      en: 'This API client does not have the permission for this operation. Ask an administrator to grant it.',
+      ru: 'У этого клиента API нет права на эту операцию. Попросите администратора выдать это право.',
+    },
   },
   job_not_found: {
     status: 404,
-    en: { title: 'Job not found', message: 'No import job with this id exists for this client.' },
-    ru: { title: 'Задание не найдено', message: 'Задания импорта с таким идентификатором у этого клиента нет.' },
+    title: { en: 'Job not found', ru: 'Задание не найдено' },
+    message: {
+      en: 'This API client has no import job with this id. Check the job_id.',
+      ru: 'У этого клиента API нет задания импорта с таким идентификатором. Проверьте job_id.',
+    },
   },
   idempotency_key_not_found: {
     status: 404,
-    en: {
-      title: 'Idempotency key not found',
-      message: 'No unexpired record of this idempotency key exists for this client.',
-    },
-    ru: {
-      title: 'Ключ идемпотентности не найден',
-      message: 'Действующей записи с таким ключом идемпотентности у этого клиента нет.',
+    title: { en: 'Idempotency key not found', ru: 'Ключ идемпотентности не найден' },
+    message: {
+      en: 'This API client has no record of this idempotency key, or the record has expired.',
+      ru: 'У этого клиента API нет записи с таким ключом идемпотентности, или срок её хранения истёк.',
     },
   },
   route_not_found: {
     status: 404,
-    en: { title: 'Route not found', message: 'There is no such path. The reference is at /docs.' },
-    ru: { title: 'Путь не найден', message: 'Такого пути нет. Справочник доступен по адресу /docs.' },
+    title: { en: 'Route not found', ru: 'Путь не найден' },
+    message: {
+      en: 'This path does not exist. The API reference is at /docs.',
+      ru: 'Такого пути нет. Справочник по API находится по адресу /docs.',
+    },
   },
   method_not_allowed: {
     status: 405,
-    en: {
-      title: 'Method not allowed',
-      message: 'This path does not take this method; the Allow header lists those it takes.',
-    },
-    ru: {
-      title: 'Метод не поддерживается',
-      message: 'Этот путь не поддерживает данный метод; поддерживаемые перечислены в заголовке Allow.',
+    title: { en: 'Method not allowed', ru: 'Метод не поддерживается' },
+    message: {
+      en: 'This path does not support this method. The Allow header lists the supported methods.',
+      ru: 'Этот путь не поддерживает такой метод. Поддерживаемые методы перечислены в заголовке Allow.',
     },
   },
   request_timeout: {
     status: 408,
-    en: {
-      title: 'Request timeout',
-      message: 'The request did not arrive in time. Nothing was accepted; send it again.',
-    },
-    ru: {
-      title: 'Время ожидания истекло',
-      message: 'Запрос не был получен вовремя. Ничего не принято; отправьте его снова.',
+    title: { en: 'Request timeout', ru: 'Время ожидания истекло' },
+    message: {
+      en: 'The request did not arrive completely in time. Nothing was stored. Send it again.',
+      ru: 'Запрос не был получен полностью за отведённое время. Ничего не сохранено. Отправьте его снова.',
     },
   },
   request_in_progress: {
     status: 409,
-    en: {
-      title: 'Request in progress',
-      message:
-        'The first request with this key is still being processed. Repeat this one, unchanged, after Retry-After.',
-    },
-    ru: {
-      title: 'Запрос обрабатывается',
-      message: 'Первый запрос с этим ключом ещё обрабатывается. Повторите этот без изменений после Retry-After.',
+    title: { en: 'Request in progress', ru: 'Запрос обрабатывается' },
+    message: {
+      en: 'The first request with this Idempotency-Key is still being processed. Repeat your request unchanged after the time in Retry-After.',
+      ru: 'Первый запрос с этим Idempotency-Key ещё обрабатывается. Повторите запрос без изменений через время, указанное в Retry-After.',
     },
   },
   payload_too_large: {
     status: 413,
-    en: {
-      title: 'Payload too large',
-      message: 'The body exceeds the size limit. Nothing was accepted; split the import into smaller ones.',
-    },
-    ru: {
-      title: 'Слишком большое тело',
-      message: 'Тело превышает допустимый размер. Ничего не принято; разделите импорт на несколько.',
+    title: { en: 'Payload too large', ru: 'Слишком большой запрос' },
+    message: {
+      en: 'The import exceeds the size limit. Nothing was imported. Split it into smaller imports.',
+      ru: 'Импорт превышает допустимый размер. Ничего не импортировано. Разделите его на несколько импортов.',
     },
   },
   uri_too_long: {
     status: 414,
-    en: { title: 'URI too long', message: 'The request path is too long.' },
-    ru: { title: 'Слишком длинный URI', message: 'Путь запроса слишком длинный.' },
+    title: { en: 'URI too long', ru: 'Слишком длинный URI' },
+    message: {
+      en: 'The URL of the request is too long. Nothing was stored. Send a shorter URL.',
+      ru: 'URL запроса слишком длинный. Ничего не сохранено. Отправьте более короткий URL.',
+    },
   },
   unsupported_media_type: {
     status: 415,
-    en: {
-      title: 'Unsupported media type',
-      message: 'Send Content-Type: application/json in UTF-8, uncompressed or with Content-Encoding: gzip.',
-    },
-    ru: {
-      title: 'Неподдерживаемый тип содержимого',
-      message: 'Отправляйте Content-Type: application/json в UTF-8, без сжатия или с Content-Encoding: gzip.',
+    title: { en: 'Unsupported media type', ru: 'Неподдерживаемый тип содержимого' },
+    message: {
+      en: 'The service does not support this Content-Type or Content-Encoding. Nothing was imported. Send application/json in UTF-8, uncompressed or with gzip.',
+      ru: 'Сервис не поддерживает такой Content-Type или Content-Encoding. Ничего не импортировано. Отправьте application/json в UTF-8 без сжатия или со сжатием gzip.',
     },
   },
   idempotency_conflict: {
     status: 422,
-    en: {
-      title: 'Idempotency conflict',
-      message:
-        'This idempotency key was used with a different payload. Nothing was accepted; use a new key for a new import.',
-    },
-    ru: {
-      title: 'Конфликт идемпотентности',
-      message:
-        'Этот ключ идемпотентности уже использован с другим содержимым. Ничего не принято; для нового импорта возьмите новый ключ.',
+    title: { en: 'Idempotency conflict', ru: 'Конфликт идемпотентности' },
+    message: {
+      en: 'This Idempotency-Key was already used with a different body. This body was not imported. Use a new key for a new import.',
+      ru: 'Этот Idempotency-Key уже использован с другим телом запроса. Это тело не импортировано. Для нового импорта используйте новый ключ.',
     },
   },
   rate_limit_exceeded: {
     status: 429,
-    en: {
-      title: 'Rate limit exceeded',
-      message:
-        'This client sends too many requests. Nothing was accepted; repeat after Retry-After with exponential backoff.',
-    },
-    ru: {
-      title: 'Превышен лимит запросов',
-      message:
-        'Этот клиент отправляет слишком много запросов. Ничего не принято; повторите после Retry-After с экспоненциальной задержкой.',
+    title: { en: 'Rate limit exceeded', ru: 'Превышен лимит запросов' },
+    message: {
+      en: 'This API client sends too many requests. Nothing was stored. Repeat the request after the time in Retry-After, with exponential backoff.',
+      ru: 'Этот клиент API отправляет слишком много запросов. Ничего не сохранено. Повторите запрос через время, указанное в Retry-After, увеличивая паузу при каждом повторе.',
     },
   },
   headers_too_large: {
     status: 431,
-    en: { title: 'Headers too large', message: 'The request headers exceed the size limit.' },
-    ru: { title: 'Слишком большие заголовки', message: 'Заголовки запроса превышают допустимый размер.' },
+    title: { en: 'Headers too large', ru: 'Слишком большие заголовки' },
+    message: {
+      en: 'The headers of the request are too large. Nothing was stored. Send fewer or shorter headers.',
+      ru: 'Заголовки запроса слишком велики. Ничего не сохранено. Отправьте меньше заголовков или сократите их.',
+    },
   },
   internal_error: {
     status: 500,
-    en: {
-      title: 'Internal error',
-      message:
-        'The service failed unexpectedly. Repeat the request with the same Idempotency-Key; if it persists, report the correlation_id.',
-    },
-    ru: {
-      title: 'Внутренняя ошибка',
-      message:
-        'Непредвиденный сбой сервиса. Повторите запрос с тем же Idempotency-Key; если не поможет, сообщите correlation_id.',
+    title: { en: 'Internal error', ru: 'Внутренняя ошибка' },
+    message: {
+      en: 'The service failed. The request may have been processed. Repeat it with the same Idempotency-Key: nothing is imported twice. If the error persists, report the correlation_id.',
+      ru: 'Произошёл сбой сервиса. Возможно, запрос был обработан. Повторите его с тем же Idempotency-Key: ничего не будет импортировано дважды. Если ошибка повторится, сообщите correlation_id.',
     },
   },
   service_unavailable: {
     status: 503,
-    en: {
-      title: 'Service unavailable',
-      message:
-        'The service cannot process this right now. Repeat it, with the same Idempotency-Key if it is an import, after Retry-After.',
-    },
-    ru: {
-      title: 'Сервис недоступен',
-      message:
-        'Сервис сейчас не может обработать запрос. Повторите его после Retry-After, импорт — с тем же Idempotency-Key.',
+    title: { en: 'Service unavailable', ru: 'Сервис недоступен' },
+    message: {
+      en: 'The service cannot process requests now. Repeat the request after the time in Retry-After. Repeat an import with the same Idempotency-Key: nothing is imported twice.',
+      ru: 'Сервис сейчас не может обработать запрос. Повторите его через время, указанное в Retry-After. Импорт повторяйте с тем же Idempotency-Key: ничего не будет импортировано дважды.',
     },
   },
 } as const satisfies Record<string, ErrorEntry>
@@ -294,3 +240,19 @@ export type ErrorCode = keyof typeof errorTable
 export const errorCodes: readonly ErrorCode[] = Object.keys(errorTable).filter(
   (code): code is ErrorCode => code in errorTable,
 )
+
+/** The codes inside `details` of a `validation_failed`: why one place of the request is wrong. */
+export const faultTable = {
+  required: { en: 'This member is required.', ru: 'Это поле обязательно.' },
+  wrong_type: { en: 'This value has the wrong type.', ru: 'Неверный тип значения.' },
+  unknown_field: { en: 'This member is not part of the interface.', ru: 'Такое поле не предусмотрено.' },
+  too_long: { en: 'This text is too long.', ru: 'Слишком длинный текст.' },
+  too_short: { en: 'This text is too short.', ru: 'Слишком короткий текст.' },
+  too_many: { en: 'This has too many entries.', ru: 'Слишком много элементов.' },
+  too_deep: { en: 'This is nested too deeply.', ru: 'Слишком глубокая вложенность.' },
+  forbidden_name: { en: 'This member name is not allowed.', ru: 'Такое имя поля не допускается.' },
+  invalid_format: { en: 'This value has the wrong format.', ru: 'Неверный формат значения.' },
+} as const satisfies Record<string, Record<Language, string>>
+
+export type FaultCode = keyof typeof faultTable
+export type Fault = { readonly pointer: string; readonly code: FaultCode }

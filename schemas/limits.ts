@@ -1,4 +1,4 @@
-/** Bounds of the interface that are not configurable. Lengths count Unicode code points. */
+/** Limits of the interface that are not configurable. Lengths are Unicode code points. */
 export const limits = {
   phoneLength: 64,
   tags: 50,

@@ -1,17 +1,18 @@
-import { FormatRegistry, type Static, Type } from '@sinclair/typebox'
+import { FormatRegistry, type Static, type TSchema, Type } from '@sinclair/typebox'
 
 const uuidPattern = '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$'
+
+/** The languages of texts for people. */
+export const languages = ['en', 'ru'] as const
+export type Language = (typeof languages)[number]
 
 /** RFC 3339, with any offset. */
 const dateTime = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/
 export const isTimestamp = (text: string): boolean => dateTime.test(text) && !Number.isNaN(Date.parse(text))
 
-/**
- * TypeBox refuses every text whose format nobody defined, so the formats are defined where they are named. It keeps
- * them in one registry of the process; setting them again changes nothing.
- */
 const uuid = new RegExp(uuidPattern)
 export const isUuid = (text: string): boolean => uuid.test(text)
+// TypeBox rejects every text of a format that is not in its registry, which is one per process.
 FormatRegistry.Set('uuid', isUuid)
 FormatRegistry.Set('date-time', isTimestamp)
 
@@ -24,5 +25,5 @@ export type Timestamp = Static<typeof Timestamp>
 
 export const Count = Type.Integer({ minimum: 0 })
 
-/** `T`, or null where there is no value yet. */
-export const Nullable = <T extends import('@sinclair/typebox').TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+/** `T`, or null when there is no value yet. */
+export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])

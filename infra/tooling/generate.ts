@@ -1,35 +1,32 @@
 import { fileURLToPath } from 'node:url'
 import { generatedDocuments } from './generate/documents.ts'
 import { describeDrift, findDrift, removeDrift } from './generate/drift.ts'
-import { findBreaks, release } from './generate/released.ts'
+import { findBreaks, release, withoutReleased } from './generate/released.ts'
 
 /**
- * `npm run gen` writes `schemas/generated`. With `--check` nothing is written, and it fails when the folder is not what
- * the schemas say or when a released event changed in a way that somebody who reads it would notice. With `--release`
- * the events as they are now are released: from then on they are held to.
+ * `npm run gen` writes `schemas/generated`. `--check` writes nothing and fails when that folder is out of date, or when
+ * a released event changed incompatibly. `--release` writes the current event schemas to `schemas/released`.
  */
-const shown = 'schemas/generated'
-const shownReleased = 'schemas/released'
-const folder = fileURLToPath(new URL(`../../${shown}`, import.meta.url))
-const released = fileURLToPath(new URL(`../../${shownReleased}`, import.meta.url))
+const generatedPath = 'schemas/generated'
+const releasedPath = 'schemas/released'
+const generated = fileURLToPath(new URL(`../../${generatedPath}`, import.meta.url))
+const released = fileURLToPath(new URL(`../../${releasedPath}`, import.meta.url))
 
 const documents = await generatedDocuments()
-const drift = await findDrift(folder, documents)
 const breaks = await findBreaks(released, documents)
+for (const one of breaks) console.error(`${releasedPath}/${one}`)
+if (breaks.length > 0) process.exitCode = 1
 
 if (process.argv.includes('--check')) {
-  for (const one of drift) console.error(describeDrift(shown, one))
-  for (const one of breaks) console.error(`${shownReleased}/${one}`)
-  if (drift.length + breaks.length > 0) process.exitCode = 1
-} else if (process.argv.includes('--release')) {
-  for (const one of breaks) console.error(`${shownReleased}/${one}`)
-  if (breaks.length > 0) process.exitCode = 1
-  else console.log(`${shownReleased}: ${await release(released, documents)} files written.`)
+  const drift = await findDrift(generated, await withoutReleased(released, documents))
+  for (const one of drift) console.error(describeDrift(generatedPath, one))
+  if (drift.length > 0) process.exitCode = 1
 } else {
-  await removeDrift(folder, documents, drift)
-  console.log(
-    drift.length === 0
-      ? `${shown} is up to date: ${documents.size} files.`
-      : `${shown}: ${drift.length} of ${documents.size} files written anew.`,
-  )
+  if (process.argv.includes('--release') && breaks.length === 0) {
+    console.log(`${releasedPath}: ${await release(released, documents)} files written.`)
+  }
+  const wanted = await withoutReleased(released, documents)
+  const drift = await findDrift(generated, wanted)
+  await removeDrift(generated, wanted, drift)
+  console.log(`${generatedPath}: ${drift.length} files written or removed.`)
 }

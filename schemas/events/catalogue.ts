@@ -3,11 +3,11 @@ import { ChunkFailedEvent, ChunkReplannedEvent, ChunkRetryScheduledEvent, ChunkS
 import { ImportAcceptedEvent } from './import-accepted.ts'
 import { ImportCompletedEvent, ImportFailedEvent } from './jobs.ts'
 
-/** Every topic with what it promises. The start-up step creates topics from here and refuses drift. */
+/** Every topic. `topics apply` creates the topics from this table, and fails when an existing one differs. */
 export const topics = {
   imports: {
     name: 'contact-import.imports',
-    description: 'Accepted imports and their planned chunks: the truth. Restricted, because it holds contacts.',
+    description: 'Accepted imports and their planned chunks. Restricted, because it contains contacts.',
     access: 'restricted',
     key: 'job_id',
     partitions: 12,
@@ -23,7 +23,7 @@ export const topics = {
   },
   deliveries: {
     name: 'contact-import.deliveries',
-    description: 'What happened to each chunk. No personal data; open to any team.',
+    description: 'The outcome of every delivery attempt. No personal data; open to any team.',
     access: 'open',
     key: 'job_id',
     partitions: 12,
@@ -39,7 +39,8 @@ export const topics = {
   },
   jobs: {
     name: 'contact-import.jobs',
-    description: 'How each import ended, told before a GET of the job shows it. No personal data; open to any team.',
+    description:
+      'The end of each import, published before GET of the job shows it. No personal data; open to any team.',
     access: 'open',
     key: 'job_id',
     partitions: 12,
@@ -56,7 +57,7 @@ export const topics = {
   deadLetters: {
     name: 'contact-import.dead-letters',
     description:
-      'Records that could not be read, byte for byte, and what was done about them. Restricted, because they may hold contacts.',
+      'Records that could not be decoded, byte for byte, and how they were closed. Restricted, because they may contain contacts.',
     access: 'restricted',
     key: 'job_id',
     partitions: 12,
@@ -76,5 +77,5 @@ export type TopicAlias = keyof typeof topics
 export type Topic = (typeof topics)[TopicAlias]
 export type TopicName = Topic['name']
 
-/** Job partitions: all topics have the same count, so a job has the same partition in each. */
+/** All topics have the same number of partitions, so a job has the same partition number in each of them. */
 export const partitionCount = topics.imports.partitions

@@ -2,10 +2,10 @@ import { type TSchema, Type } from '@sinclair/typebox'
 import { Count, Nullable, Timestamp, Uuid } from '../primitives.ts'
 import { defineEvent, type EventOf } from './event-type.ts'
 
-const Attempt = Type.Integer({ minimum: 1, description: 'Which attempt this was, from 1.' })
+const Attempt = Type.Integer({ minimum: 1, description: 'The number of the attempt, from 1.' })
 const ResponseStatus = Nullable(Type.Integer({ minimum: 100, maximum: 599 }))
 
-/** Why an attempt did not deliver, in our own words; never the AI system's. */
+/** Why an attempt did not deliver the chunk. */
 export const deliveryErrors = [
   'connection_failed',
   'timeout',
@@ -24,7 +24,7 @@ const chunk = { job_id: Uuid, chunk_index: Count, size: Count }
 const data = <T extends Record<string, TSchema>>($id: string, members: T) =>
   Type.Object({ ...chunk, ...members }, { $id, additionalProperties: false })
 
-/** The AI system took the chunk. Terminal. */
+/** The AI system accepted the chunk. Final. */
 export const ChunkSentEvent = defineEvent({
   type: 'ChunkSent',
   version: 1,
@@ -37,7 +37,7 @@ export const ChunkSentEvent = defineEvent({
 })
 export type ChunkSent = EventOf<typeof ChunkSentEvent>
 
-/** The chunk will not be delivered: the schedule is used up, or the answer was final. Terminal. */
+/** The chunk is not delivered: the last retry failed, or the response allows no retry. Final. */
 export const ChunkFailedEvent = defineEvent({
   type: 'ChunkFailed',
   version: 1,
@@ -52,7 +52,7 @@ export const ChunkFailedEvent = defineEvent({
 })
 export type ChunkFailed = EventOf<typeof ChunkFailedEvent>
 
-/** An attempt failed and another is planned. */
+/** An attempt failed and a retry is scheduled. */
 export const ChunkRetryScheduledEvent = defineEvent({
   type: 'ChunkRetryScheduled',
   version: 1,
@@ -69,7 +69,7 @@ export const ChunkRetryScheduledEvent = defineEvent({
 })
 export type ChunkRetryScheduled = EventOf<typeof ChunkRetryScheduledEvent>
 
-/** A waiting chunk was planned again at the tail of `contact-import.imports`, so that it holds nothing up. */
+/** A chunk that waits for a retry was appended again to `contact-import.imports`, so that it does not block others. */
 export const ChunkReplannedEvent = defineEvent({
   type: 'ChunkReplanned',
   version: 1,
@@ -77,7 +77,7 @@ export const ChunkReplannedEvent = defineEvent({
     attempts: Count,
     superseded_offset: Type.String({
       pattern: '^[0-9]+$',
-      description: 'The offset in `contact-import.imports` that this repeat replaces.',
+      description: 'The offset in `contact-import.imports` of the record that was replaced.',
     }),
   }),
 })

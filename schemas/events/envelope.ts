@@ -2,14 +2,14 @@ import { type Static, Type } from '@sinclair/typebox'
 import { Timestamp } from '../primitives.ts'
 
 /**
- * What every event carries beside its data: CloudEvents 1.0 context attributes, without the `ce_` prefix
- * that the Kafka protocol binding (binary content mode, §3.2) puts before each header name.
+ * The CloudEvents 1.0 context attributes of every event. As Kafka headers their names have the prefix `ce_` (Kafka
+ * protocol binding, binary content mode, §3.2).
  */
 export const Envelope = Type.Object(
   {
     id: Type.String({
       minLength: 1,
-      description: 'Deterministic: the same fact has the same id, however often it is appended.',
+      description: 'Deterministic: an event that is appended again has the same id.',
     }),
     source: Type.String({ minLength: 1 }),
     specversion: Type.Literal('1.0'),
@@ -22,7 +22,7 @@ export const Envelope = Type.Object(
 )
 export type Envelope = Static<typeof Envelope>
 
-/** Header names on the wire. Extensions are lower-case letters and digits (CloudEvents 1.0 §3.1). */
+/** Kafka header names. Extension names are lower-case letters and digits (CloudEvents 1.0 §3.1). */
 export const headerNames = {
   id: 'ce_id',
   source: 'ce_source',
@@ -33,19 +33,19 @@ export const headerNames = {
   dataschema: 'ce_dataschema',
   contentType: 'content-type',
   traceparent: 'traceparent',
-  /** `ChunkPlanned`: which chunk, so that readers need not parse contacts. */
+  /** `ChunkPlanned`: the index of the chunk, so that readers need not parse the contacts. */
   chunkIndex: 'ce_chunkindex',
-  /** `ChunkPlanned`: contacts in the chunk. */
+  /** `ChunkPlanned`: the number of contacts in the chunk. */
   chunkSize: 'ce_chunksize',
-  /** `ChunkPlanned`: the correlation id of its data, for the request to the AI system. */
+  /** `ChunkPlanned`: the correlation id of the import, for the request to the AI system. */
   correlationId: 'ce_correlationid',
-  /** Present (`true`) on a record appended a second time under the same id. */
+  /** `true` on a record that was appended again with the same id. */
   repeat: 'ce_repeat',
-  /** A repeat of a waiting chunk: attempts already made. */
+  /** On a replanned chunk: the number of attempts made before. */
   attempts: 'ce_attempts',
-  /** A repeat of a waiting chunk: not to be attempted before this timestamp. */
+  /** On a replanned chunk: the earliest time of the next attempt. */
   notBefore: 'ce_notbefore',
-  /** Deliveries: the offset in `contact-import.imports` of the record this outcome answers. */
+  /** On deliveries: the offset in `contact-import.imports` of the record that was processed. */
   importsOffset: 'ce_importsoffset',
 } as const
 
@@ -56,7 +56,7 @@ export const eventSources = {
 } as const
 export type EventSource = (typeof eventSources)[keyof typeof eventSources]
 
-/** Ids of facts: the same fact has the same id in every process and on every repeat. */
+/** Event ids. An event has the same id in every process and when it is appended again. */
 export const eventId = {
   accepted: (jobId: string): string => `${jobId}/accepted`,
   planned: (jobId: string, chunk: number): string => `${jobId}/chunks/${chunk}/planned`,

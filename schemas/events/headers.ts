@@ -8,20 +8,22 @@ const DecimalCount = (description: string): TSchema => Type.String({ pattern: '^
 
 const repeat = {
   [headerNames.repeat]: Type.Optional(
-    Type.Literal('true', { description: 'Present on a record that was appended again under the same id.' }),
+    Type.Literal('true', { description: 'Present on a record that was appended again with the same id.' }),
   ),
 }
 
 const extensionsOf: Readonly<Record<string, TProperties>> = {
   ImportAccepted: repeat,
   ChunkPlanned: {
-    [headerNames.chunkIndex]: DecimalCount('Which chunk of the import, from 0.'),
-    [headerNames.chunkSize]: DecimalCount('Contacts in the chunk.'),
+    [headerNames.chunkIndex]: DecimalCount('The index of the chunk in the import, from 0.'),
+    [headerNames.chunkSize]: DecimalCount('The number of contacts in the chunk.'),
     [headerNames.correlationId]: Type.String({ ...Uuid, description: 'The correlation id of the import.' }),
     ...repeat,
-    [headerNames.attempts]: Type.Optional(DecimalCount('On a repeat: delivery attempts already made.')),
+    [headerNames.attempts]: Type.Optional(
+      DecimalCount('On a repeated record: the number of delivery attempts made before.'),
+    ),
     [headerNames.notBefore]: Type.Optional(
-      Type.String({ ...Timestamp, description: 'On a repeat: the next attempt is not made before this.' }),
+      Type.String({ ...Timestamp, description: 'On a repeated record: the earliest time of the next attempt.' }),
     ),
   },
   ImportCompleted: {},
@@ -29,13 +31,12 @@ const extensionsOf: Readonly<Record<string, TProperties>> = {
 }
 
 const outcomeExtensions: TProperties = {
-  [headerNames.importsOffset]: DecimalCount(`The offset in \`${topics.imports.name}\` of the record this answers.`),
+  [headerNames.importsOffset]: DecimalCount(
+    `The offset in \`${topics.imports.name}\` of the record that was processed.`,
+  ),
 }
 
-/**
- * The headers on the wire of one event type: text, named as the Kafka protocol binding of CloudEvents 1.0 names them
- * in binary content mode (§3.2).
- */
+/** The Kafka headers of an event: texts, named by the Kafka protocol binding of CloudEvents 1.0 (binary mode, §3.2). */
 export function headersOf({ type, dataschema }: EventType): TObject {
   const attributes = { ...Envelope.properties, type: Type.Literal(type), dataschema: Type.Literal(dataschema) }
   return Type.Object({

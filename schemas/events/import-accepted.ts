@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { Count, Timestamp, Uuid } from '../primitives.ts'
 import { defineEvent, type EventOf } from './event-type.ts'
 
-/** An import was accepted; its chunks follow in the same record batch. */
+/** An import was accepted. Its chunks follow in the same record batch. */
 export const ImportAcceptedEvent = defineEvent({
   type: 'ImportAccepted',
   version: 1,
@@ -18,10 +18,10 @@ export const ImportAcceptedEvent = defineEvent({
       chunk_size: Type.Integer({ minimum: 1 }),
       created_at: Timestamp,
       phone_metadata_version: Type.String({
-        description: 'The version of the libphonenumber metadata that judged the numbers.',
+        description: 'The version of the libphonenumber metadata that validated the phone numbers.',
       }),
       invalid_indexes: Type.Array(Count, {
-        description: 'Positions in the request of the contacts without a valid phone, ascending.',
+        description: 'Ascending indexes, in the request, of the contacts without a valid phone number.',
       }),
     },
     { $id: 'ImportAccepted', additionalProperties: false },

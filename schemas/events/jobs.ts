@@ -18,21 +18,21 @@ const members = {
   completed_at: Timestamp,
 } satisfies Record<string, TSchema>
 
-/** Every chunk of the import has its outcome, and at least one was sent or there was none to send. Once per job. */
+/** The import has ended: at least one chunk was sent, or there was no chunk to send. Once per job. */
 export const ImportCompletedEvent = defineEvent({
   type: 'ImportCompleted',
   version: 1,
   data: Type.Object(
     {
       ...members,
-      error_message: Nullable(Type.String({ description: 'What fell short, e.g. `3 of 10 chunks failed`.' })),
+      error_message: Nullable(Type.String({ description: 'What was not delivered, e.g. `3 of 10 chunks failed`.' })),
     },
     { $id: 'ImportCompleted', additionalProperties: false },
   ),
 })
 export type ImportCompleted = EventOf<typeof ImportCompletedEvent>
 
-/** Every chunk of the import failed. Once per job. */
+/** The import has ended: every chunk failed. Once per job. */
 export const ImportFailedEvent = defineEvent({
   type: 'ImportFailed',
   version: 1,
@@ -43,5 +43,5 @@ export const ImportFailedEvent = defineEvent({
 })
 export type ImportFailed = EventOf<typeof ImportFailedEvent>
 
-/** How an import ended: the only events that most subscribers need. */
+/** The end of an import. Most subscribers need only these events. */
 export type ImportOutcome = ImportCompleted | ImportFailed

@@ -22,14 +22,14 @@ import { JobListQuery, JobListResponse, JobQuery, JobResponse } from './job.ts'
 export const permissions = ['contacts:import', 'jobs:read', 'idempotency:read'] as const
 export type Permission = (typeof permissions)[number]
 
-/** A body: what it is, its shape, and examples of it. */
+/** A body: its description, schema and examples. */
 export type Payload = { readonly description: string; readonly schema: TSchema; readonly examples: Examples }
 type Headers = Readonly<Record<string, TSchema>>
 
-/** One endpoint: all that a route, the OpenAPI document and a client need to know of it. */
+/** One endpoint. Its route, its part of the OpenAPI document and its tests are made from this. */
 export type Contract = {
   readonly method: 'GET' | 'POST'
-  /** The path as fastify writes it: `/v1/contacts/import/:job_id`. */
+  /** The path in Fastify's syntax: `/v1/contacts/import/:job_id`. */
   readonly url: string
   readonly operationId: string
   readonly summary: string
@@ -37,20 +37,20 @@ export type Contract = {
   /** The permission that the API client needs; null when the endpoint requires no API key. */
   readonly permission: Permission | null
   readonly params?: TObject
-  /** All of it text, as it stands in the URL. */
+  /** Query parameters; all are strings. */
   readonly query?: TObject
-  /** Names in lower case, as Node gives them. `Authorization` follows from `permission`. */
+  /** Request headers in lower case. `Authorization` follows from `permission`. */
   readonly headers?: TObject
   readonly body?: Payload
-  /** The answers that are not errors, by status. */
+  /** Responses that are not errors, by status. */
   readonly responses: Readonly<Record<number, Payload & { readonly headers?: Headers }>>
-  /** The answers without a body, by status: what they say. */
+  /** Descriptions of responses without a body, by status. */
   readonly bodiless?: Readonly<Record<number, string>>
-  /** The errors it may answer beside those of `everywhere`. */
+  /** The errors it may return, besides those of `everywhere`. */
   readonly errors: readonly ErrorCode[]
 }
 
-/** What may be answered to any request, before a route is even known. */
+/** Errors that any request may get, also before its route is known. */
 export const everywhere = [
   'bad_request',
   'request_timeout',
@@ -59,7 +59,7 @@ export const everywhere = [
   'internal_error',
 ] as const satisfies readonly ErrorCode[]
 
-/** Ties the examples to the schema, so that the compiler checks them too. */
+/** Types the examples by the schema, so that the compiler checks them. */
 const payload = <S extends TSchema, E extends Examples<Static<S>>>(schema: S, description: string, examples: E) => ({
   schema,
   description,
@@ -68,32 +68,37 @@ const payload = <S extends TSchema, E extends Examples<Static<S>>>(schema: S, de
 
 const header = (description: string, example: string) => Type.String({ description, examples: [example] })
 
-const correlation = header('Of this request: echoed, or generated (UUID v4).', '7c1f4e2a-93b8-4d06-8a57-2b9d0e6f1c34')
-/** Of every answer to a client that is known, errors included. */
+const correlation = header(
+  'Identifies this request: the value that was sent, otherwise a generated UUID v4.',
+  '7c1f4e2a-93b8-4d06-8a57-2b9d0e6f1c34',
+)
+/** On every response to an authenticated client, errors included. */
 export const quotaHeaders = {
   'RateLimit-Policy': header(
-    'The client’s quota in requests (`q`) per window in seconds (`w`); absent when it is unlimited, and before the client is known.',
+    'The client’s quota: requests (`q`) per window of seconds (`w`). Absent for unlimited clients and before authentication.',
     '"client";q=10;w=1',
   ),
   RateLimit: header(
-    'What remains (`r`) and in how many seconds the window renews (`t`); absent as its policy is.',
+    'The remaining requests (`r`) and the seconds until the window resets (`t`). Absent when `RateLimit-Policy` is.',
     '"client";r=9;t=1',
   ),
 }
 const answerHeaders = {
   'X-Correlation-ID': correlation,
   ...quotaHeaders,
-  'Cache-Control': header('Never cached.', 'no-store'),
+  'Cache-Control': header('Responses must not be cached.', 'no-store'),
 }
 
-const languageHeader = Type.Optional(Type.String({ description: 'Language of texts for people: `en` or `ru`.' }))
+const languageHeader = Type.Optional(Type.String({ description: 'Language of titles and messages: `en` or `ru`.' }))
 const ReadHeaders = Type.Object({
   'x-correlation-id': ImportHeaders.properties['x-correlation-id'],
   'accept-language': languageHeader,
 })
 const ConditionalReadHeaders = Type.Object({
   ...ReadHeaders.properties,
-  'if-none-match': Type.Optional(Type.String({ description: 'The `ETag` of the answer that is known already.' })),
+  'if-none-match': Type.Optional(
+    Type.String({ description: 'The `ETag` of the response that the client already has.' }),
+  ),
 })
 const WriteHeaders = Type.Object({
   ...ImportHeaders.properties,
@@ -110,7 +115,7 @@ const authenticated = [
   'service_unavailable',
 ] as const
 
-/** Every endpoint of the service. Routes are registered from here, and the OpenAPI document derives from it alone. */
+/** Every endpoint of the service. Routes and the OpenAPI document are made from this table only. */
 export const contracts = {
   importContacts: {
     method: 'POST',
@@ -118,10 +123,11 @@ export const contracts = {
     operationId: 'importContacts',
     summary: 'Import contacts',
     description:
-      'Takes one contact or an array of them, normalizes the phones and delivers the valid contacts to the AI system ' +
-      'in chunks. A 202 means that the import is stored durably. Repeating the request with the same key and the same ' +
-      'bytes gives the first answer again, byte for byte. A contact without a valid phone is counted, not refused. ' +
-      'With `X-Debug: true` everything is checked and planned, and nothing is stored or sent.',
+      'Imports one contact or an array of contacts. The service normalizes the phone numbers and delivers the valid ' +
+      'contacts to the AI system in chunks. A 202 means that the import is stored durably. If you repeat the request ' +
+      'with the same `Idempotency-Key` and the same body, you get the first response again, byte for byte. Contacts ' +
+      'without a valid phone number are counted in `invalid_contacts` and not delivered. With `X-Debug: true` the ' +
+      'service checks and plans the import, and neither stores nor sends it.',
     permission: 'contacts:import',
     headers: WriteHeaders,
     body: payload(ImportBody, 'One contact object, or an array of them.', importBodyExamples),
@@ -129,7 +135,7 @@ export const contracts = {
       200: {
         ...payload(
           DryRunResponse,
-          'Dry run (`X-Debug: true`): what would have been sent; nothing was.',
+          'Dry run (`X-Debug: true`): what an import would send. Nothing was stored or sent.',
           dryRunExamples,
         ),
         headers: answerHeaders,
@@ -138,8 +144,8 @@ export const contracts = {
         ...payload(ImportAcceptedResponse, 'The import is stored and will be delivered.', acceptedExamples),
         headers: {
           ...answerHeaders,
-          Location: header('Where the job is read.', '/v1/contacts/import/0b9f7c1e-5d34-4a53-9f0e-6f3a1c2d4e5b'),
-          'Idempotent-Replayed': header('`true` on a replay; absent on the first answer.', 'true'),
+          Location: header('The path of the job.', '/v1/contacts/import/0b9f7c1e-5d34-4a53-9f0e-6f3a1c2d4e5b'),
+          'Idempotent-Replayed': header('`true` when this is the stored first response; absent otherwise.', 'true'),
         },
       },
     },
@@ -166,9 +172,9 @@ export const contracts = {
     operationId: 'listJobs',
     summary: 'List imports',
     description:
-      'The client’s jobs without their chunks, newest first. An import appears here within moments of its 202; by its ' +
-      'id it can be read at once. Follow `next_cursor` for older ones: a job is never listed twice. A parameter that ' +
-      'the interface does not know is refused.',
+      'Returns the client’s jobs without their chunks, newest first. A new job appears in this list shortly after its ' +
+      '202; its own path works at once. Use `next_cursor` to get older jobs: no job is listed twice. Unknown query ' +
+      'parameters are errors.',
     permission: 'jobs:read',
     query: JobListQuery,
     headers: ReadHeaders,
@@ -181,32 +187,32 @@ export const contracts = {
     operationId: 'readJob',
     summary: 'Read the progress of an import',
     description:
-      'The job with each of its chunks. It can be read from the moment its 202 was sent; poll until `status` is ' +
-      '`completed` or `failed`. Chunks with status `pending` or `retrying` are counted in `chunks_pending`. ' +
-      'The `ETag` changes exactly when the body does. With `wait` the answer comes when the job is no longer as ' +
-      '`If-None-Match` says or, without it, as it was when the request came; and at the latest after that many ' +
-      'seconds, at once for a job that has ended, and early when too many wait already.',
+      'Returns the job with its chunks. It is available as soon as its 202 was sent. Poll until `status` is ' +
+      '`completed` or `failed`. `chunks_pending` counts the chunks with status `pending` or `retrying`. The `ETag` ' +
+      'changes exactly when the body changes. With `wait` this is a long poll: it returns when the job’s `ETag` differs ' +
+      'from `If-None-Match` (without that header: from the `ETag` at the start of the request), or after `wait` ' +
+      'seconds. It returns at once for a job that has ended, and early when too many requests wait.',
     permission: 'jobs:read',
-    params: Type.Object({ job_id: Type.String({ ...Uuid, description: 'From the 202 answer.' }) }),
+    params: Type.Object({ job_id: Type.String({ ...Uuid, description: 'The `job_id` of the 202 response.' }) }),
     query: JobQuery,
     headers: ConditionalReadHeaders,
     responses: {
       200: {
-        ...payload(JobResponse, 'The job as it stands now.', jobExamples),
-        headers: { ...answerHeaders, ETag: header('Of this body.', '"kq0VkzqWXDm7P1yHgBkR6w"') },
+        ...payload(JobResponse, 'The current state of the job.', jobExamples),
+        headers: { ...answerHeaders, ETag: header('The entity tag of this body.', '"kq0VkzqWXDm7P1yHgBkR6w"') },
       },
     },
-    bodiless: { 304: 'The job is as `If-None-Match` says.' },
+    bodiless: { 304: 'The job still has the `ETag` of `If-None-Match`.' },
     errors: ['validation_failed', ...authenticated, 'job_not_found'],
   },
   readIdempotencyKey: {
     method: 'GET',
     url: '/v1/idempotency/:key',
     operationId: 'readIdempotencyKey',
-    summary: 'Read what an idempotency key was answered',
+    summary: 'Read the record of an idempotency key',
     description:
-      'The record of a key until it expires. Reading it is not an access: it changes neither `access_count` nor ' +
-      '`accessed_at`. While the first request is still being processed the `original_…` members are null.',
+      'Returns the record of a key until the record expires. Reading it does not change `access_count` or ' +
+      '`accessed_at`. While the first request is in progress, the `original_…` members are null.',
     permission: 'idempotency:read',
     params: Type.Object({ key: Type.String({ description: 'The value of the Idempotency-Key header.' }) }),
     headers: ReadHeaders,
@@ -219,26 +225,26 @@ export const contracts = {
     method: 'GET',
     url: '/healthz',
     operationId: 'readLiveness',
-    summary: 'Is the process alive',
-    description: 'Answers as long as the process can answer at all; looks at no dependency.',
+    summary: 'Check liveness',
+    description: 'Returns 200 while the process can handle requests. Checks no dependency.',
     permission: null,
-    responses: { 200: payload(LivenessResponse, 'It is.', livenessExamples) },
+    responses: { 200: payload(LivenessResponse, 'The process is alive.', livenessExamples) },
     errors: [],
   },
   readReadiness: {
     method: 'GET',
     url: '/readyz',
     operationId: 'readReadiness',
-    summary: 'Can the process do its work',
+    summary: 'Check readiness',
     description:
-      'Looks at the database and the event log, and answers within two seconds whatever they do. Not ready while the ' +
-      'process is shutting down.',
+      'Checks the database and the event log. Returns within two seconds even when they do not respond. Returns 503 ' +
+      'while the process is shutting down.',
     permission: null,
     responses: {
-      200: payload(ReadinessResponse, 'Every dependency answers.', readyExamples),
+      200: payload(ReadinessResponse, 'Every dependency responds.', readyExamples),
       503: payload(
         ReadinessResponse,
-        'A dependency does not answer, or the process is shutting down.',
+        'A dependency does not respond, or the process is shutting down.',
         notReadyExamples,
       ),
     },
@@ -248,5 +254,5 @@ export const contracts = {
 
 export type OperationId = keyof typeof contracts
 
-/** The contracts in the order of the table above, for whoever treats them all alike. */
+/** The contracts in the order of the table. */
 export const contractList: readonly Contract[] = Object.values(contracts)

@@ -1,17 +1,16 @@
 import type { ContactInput } from '../contact.ts'
 import type { ReadinessResponse } from './health.ts'
 import type { IdempotencyRecord } from './idempotency.ts'
-import type { DryRunResponse, ImportAcceptedResponse } from './import.ts'
+import { type DryRunResponse, dryRunMessages, type ImportAcceptedResponse } from './import.ts'
 import type { JobListResponse, JobResponse } from './job.ts'
 
-/** A value of `T` to show, under a name that says what it shows. */
+/** Named examples of `T`. */
 export type Examples<T = unknown> = Readonly<Record<string, { readonly summary: string; readonly value: T }>>
 
 const jobId = '0b9f7c1e-5d34-4a53-9f0e-6f3a1c2d4e5b'
 const correlationId = '7c1f4e2a-93b8-4d06-8a57-2b9d0e6f1c34'
 const createdAt = '2026-01-31T09:30:00.000Z'
 
-// Numbers of the kind +7 900 000 00 NN belong to nobody in particular; none of them is a person we know.
 const contact: ContactInput = {
   phone: '8 (900) 000-00-01',
   tags: ['newsletter', 'moscow'],
@@ -21,7 +20,7 @@ const contact: ContactInput = {
 export const importBodyExamples = {
   one: { summary: 'One contact', value: contact },
   several: {
-    summary: 'Several contacts, one of them without a valid phone',
+    summary: 'Several contacts, one without a valid phone',
     value: [contact, { phone: '+79000000002' }, { phone: 'call me', tags: ['lead'] }],
   },
 } satisfies Examples<ContactInput | ContactInput[]>
@@ -46,7 +45,7 @@ const anna = { tags: ['newsletter', 'moscow'], additional_fields: { first_name: 
 
 export const dryRunExamples = {
   planned: {
-    summary: 'What an import of two contacts would do',
+    summary: 'An import of two contacts, one of them invalid',
     value: {
       correlation_id: correlationId,
       total_contacts: 2,
@@ -71,7 +70,7 @@ export const dryRunExamples = {
         },
       ],
       chunks: [{ chunk_index: 0, size: 1, contacts: [{ phone: '+79000000001', ...anna }] }],
-      message: 'Dry run: nothing was sent.',
+      message: dryRunMessages.en,
     },
   },
 } satisfies Examples<DryRunResponse>
@@ -109,7 +108,7 @@ const sentChunk: JobResponse['chunks'][number] = {
 
 export const jobExamples = {
   pending: {
-    summary: 'Accepted a moment ago',
+    summary: 'Just accepted',
     value: {
       ...job,
       status: 'pending',
@@ -128,7 +127,7 @@ export const jobExamples = {
     },
   },
   partly_failed: {
-    summary: 'Finished, with one chunk that the AI system refused',
+    summary: 'Completed; the AI system rejected one chunk',
     value: {
       ...job,
       status: 'completed',
@@ -147,7 +146,7 @@ export const jobExamples = {
           last_attempt_at: '2026-01-31T09:30:00.655Z',
           sent_at: null,
           response_status_code: 400,
-          error_message: 'The AI system refused the chunk with status 400.',
+          error_message: 'The AI system rejected the chunk with status 400.',
         },
       ],
       updated_at: '2026-01-31T09:30:00.655Z',
@@ -160,9 +159,9 @@ export const jobExamples = {
 const { chunks: _, ...summary } = jobExamples.partly_failed.value
 
 export const jobListExamples = {
-  last_page: { summary: 'One job, and no page after it', value: { jobs: [summary], next_cursor: null } },
+  last_page: { summary: 'The last page', value: { jobs: [summary], next_cursor: null } },
   more: {
-    summary: 'A page with another after it',
+    summary: 'A page that has a next page',
     value: {
       jobs: [summary],
       next_cursor: 'eyJhZnRlciI6WyIyMDI2LTAxLTMxVDA5OjMwOjAwLjAwMFoiLCIwYjlmN2MxZSJdfQ.Jm1hYyBvZiB0aGUgcGFnZQ',
@@ -184,9 +183,9 @@ const record: IdempotencyRecord = {
 }
 
 export const idempotencyExamples = {
-  active: { summary: 'The key was answered, and repeated once', value: record },
+  active: { summary: 'The first request was accepted, and repeated once', value: record },
   in_progress: {
-    summary: 'The first request with the key has no answer yet',
+    summary: 'The first request is in progress',
     value: {
       ...record,
       status: 'in_progress',
@@ -199,26 +198,33 @@ export const idempotencyExamples = {
 } satisfies Examples<IdempotencyRecord>
 
 export const livenessExamples = {
-  alive: { summary: 'The process answers', value: { status: 'ok' } },
+  alive: { summary: 'The process is alive', value: { status: 'ok' } },
 } satisfies Examples<{ status: 'ok' }>
 
-const reachable = { status: 'healthy', message: 'reachable' } as const
+const healthy = (dependency: string) => ({ status: 'healthy', message: `${dependency} answers.` }) as const
 const readiness = { version: '1.0.0', timestamp: createdAt } as const
 
 export const readyExamples = {
   ready: {
-    summary: 'Everything this process needs answers',
-    value: { status: 'healthy', ...readiness, checks: { database: reachable, event_log: reachable } },
+    summary: 'Every dependency responds',
+    value: {
+      status: 'healthy',
+      ...readiness,
+      checks: { database: healthy('The database'), event_log: healthy('The event log') },
+    },
   },
 } satisfies Examples<ReadinessResponse>
 
 export const notReadyExamples = {
   database_lost: {
-    summary: 'The database does not answer',
+    summary: 'The database does not respond',
     value: {
       status: 'unhealthy',
       ...readiness,
-      checks: { database: { status: 'unhealthy', message: 'not reachable' }, event_log: reachable },
+      checks: {
+        database: { status: 'unhealthy', message: 'The database does not answer.' },
+        event_log: healthy('The event log'),
+      },
     },
   },
 } satisfies Examples<ReadinessResponse>

@@ -6,7 +6,10 @@ export const IdempotencyRecord = Type.Object(
   {
     key: Type.String(),
     status: Type.Union([Type.Literal('in_progress'), Type.Literal('active')]),
-    payload_hash: Type.String({ pattern: '^[0-9a-f]{64}$', description: 'SHA-256 of the decoded body.' }),
+    payload_hash: Type.String({
+      pattern: '^[0-9a-f]{64}$',
+      description: 'Hex SHA-256 of the body after content decoding.',
+    }),
     job_id: Uuid,
     created_at: Timestamp,
     accessed_at: Timestamp,

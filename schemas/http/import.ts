@@ -3,7 +3,7 @@ import { Contact, ContactInput } from '../contact.ts'
 import { limits } from '../limits.ts'
 import { Count, Nullable, Timestamp, Uuid } from '../primitives.ts'
 
-/** One contact, or an array of them. */
+/** One contact, or an array of contacts. */
 export const ImportBody = Type.Union([ContactInput, Type.Array(ContactInput, { minItems: 1 })], { $id: 'ImportBody' })
 
 export const ImportHeaders = Type.Object({
@@ -11,30 +11,35 @@ export const ImportHeaders = Type.Object({
     minLength: 1,
     maxLength: limits.idempotencyKeyLength,
     pattern: '^[\\x21-\\x7e]+$',
-    description: 'One per import, best a UUID v4; the same one whenever that import is repeated.',
+    description: 'Unique per import; a UUID v4 is recommended. Send the same key when you repeat the import.',
     examples: ['5f0c2d9e-8b1a-4c77-9e63-d4a1b0c3f258'],
   }),
   'x-correlation-id': Type.Optional(
-    Type.String({ ...Uuid, description: 'Any UUID; follows the import to the AI system. Generated when absent.' }),
+    Type.String({
+      ...Uuid,
+      description: 'Any UUID. It is passed on to the AI system with the import. Generated when absent.',
+    }),
   ),
   'x-debug': Type.Optional(
     Type.String({
       pattern: '^([tT][rR][uU][eE]|[fF][aA][lL][sS][eE])$',
-      description: '`true` makes it a dry run: everything is checked, nothing is stored or sent.',
+      description: '`true` requests a dry run: the import is checked and planned, and neither stored nor sent.',
     }),
   ),
   'x-signature': Type.Optional(
     Type.String({
       description:
-        'Only for clients that sign: hex HMAC-SHA256 of X-Timestamp, a line feed and the body bytes as sent.',
+        'Required for clients that sign requests: the hex HMAC-SHA256 of X-Timestamp, a line feed and the body as sent.',
     }),
   ),
-  'x-timestamp': Type.Optional(Type.String({ description: 'Only for clients that sign: RFC 3339, the present time.' })),
+  'x-timestamp': Type.Optional(
+    Type.String({ description: 'Required for clients that sign requests: the current time in RFC 3339.' }),
+  ),
 })
 
 const totals = { total_contacts: Count, valid_contacts: Count, invalid_contacts: Count, chunks_count: Count }
 
-/** 202: the import is in the log. */
+/** 202: the import is stored in the event log. */
 export const ImportAcceptedResponse = Type.Object(
   {
     job_id: Uuid,
@@ -61,12 +66,12 @@ export const ValidationResult = Type.Object(
 )
 export type ValidationResult = Static<typeof ValidationResult>
 
-export const DryRunChunk = Type.Object(
+const DryRunChunk = Type.Object(
   { chunk_index: Count, size: Count, contacts: Type.Array(Contact) },
   { $id: 'DryRunChunk', additionalProperties: false },
 )
 
-/** 200 of a dry run: what would have been sent; nothing was. */
+/** 200: what an import would send. A dry run sends and stores nothing. */
 export const DryRunResponse = Type.Object(
   {
     correlation_id: Uuid,
@@ -79,8 +84,8 @@ export const DryRunResponse = Type.Object(
 )
 export type DryRunResponse = Static<typeof DryRunResponse>
 
-/** What a dry run tells a person, by language. */
+/** The `message` of a dry run by language. */
 export const dryRunMessages = {
-  en: 'Dry run: everything was checked and planned, nothing was stored or sent.',
-  ru: 'Пробный запуск: всё проверено и распланировано, ничего не сохранено и не отправлено.',
+  en: 'Dry run: the import was checked and planned; nothing was stored or sent.',
+  ru: 'Пробный запуск: импорт проверен и спланирован, ничего не сохранено и не отправлено.',
 } as const

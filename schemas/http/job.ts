@@ -1,11 +1,10 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Count, Nullable, Timestamp, Uuid } from '../primitives.ts'
 
-export const chunkStatuses = ['pending', 'retrying', 'sent', 'failed'] as const
+const chunkStatuses = ['pending', 'retrying', 'sent', 'failed'] as const
 export const jobStatuses = ['pending', 'processing', 'completed', 'failed'] as const
 
-export const ChunkStatus = Type.Union(chunkStatuses.map((status) => Type.Literal(status)))
-export type ChunkStatus = (typeof chunkStatuses)[number]
+const ChunkStatus = Type.Union(chunkStatuses.map((status) => Type.Literal(status)))
 export const JobStatus = Type.Union(jobStatuses.map((status) => Type.Literal(status)))
 export type JobStatus = (typeof jobStatuses)[number]
 
@@ -59,38 +58,42 @@ export type JobSummary = Static<typeof JobSummary>
 export const JobListResponse = Type.Object(
   {
     jobs: Type.Array(JobSummary),
-    next_cursor: Nullable(Type.String({ description: 'For the next page; null on the last.' })),
+    next_cursor: Nullable(
+      Type.String({ description: 'Send it as `cursor` to get the next page. Null on the last page.' }),
+    ),
   },
   { $id: 'JobListResponse', additionalProperties: false },
 )
 export type JobListResponse = Static<typeof JobListResponse>
 
-/** Bounds of what may be asked of jobs. */
+/** Limits of the query parameters. */
 export const jobLimits = { listed: { default: 20, most: 100 }, waitSeconds: 30 } as const
 
 export const JobQuery = Type.Object({
   wait: Type.Optional(
     Type.String({
       pattern: '^[0-9]{1,2}$',
-      description: `Seconds, 0 to ${jobLimits.waitSeconds}, to wait for a change before answering.`,
+      description: `Seconds to wait for a change, 0 to ${jobLimits.waitSeconds}.`,
       examples: ['20'],
     }),
   ),
 })
 
 export const JobListQuery = Type.Object({
-  status: Type.Optional(Type.String({ enum: [...jobStatuses], description: 'Only jobs that are so now.' })),
+  status: Type.Optional(Type.String({ enum: [...jobStatuses], description: 'Only jobs that have this status now.' })),
   created_after: Type.Optional(
-    Type.String({ format: 'date-time', description: 'Only jobs created after this moment (RFC 3339).' }),
+    Type.String({ format: 'date-time', description: 'Only jobs created after this time (RFC 3339).' }),
   ),
   limit: Type.Optional(
     Type.String({
       pattern: '^[0-9]{1,3}$',
-      description: `How many at most, 1 to ${jobLimits.listed.most}; ${jobLimits.listed.default} when absent.`,
+      description: `Maximum number of jobs, 1 to ${jobLimits.listed.most}; ${jobLimits.listed.default} when absent.`,
       examples: ['50'],
     }),
   ),
   cursor: Type.Optional(
-    Type.String({ description: '`next_cursor` of the page before, with the same `status` and `created_after`.' }),
+    Type.String({
+      description: '`next_cursor` of the previous page. Send the same `status` and `created_after` with it.',
+    }),
   ),
 })

@@ -1,22 +1,24 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Timestamp, Uuid } from '../primitives.ts'
 
-/** The one shape of every error body, served as `application/problem+json` (RFC 9457). */
+/** The body of every error, sent as `application/problem+json` (RFC 9457). */
 export const Problem = Type.Object(
   {
-    type: Type.String({ description: 'A link to the documentation of this error.' }),
+    type: Type.String({ description: 'The path of the documentation of this error.' }),
     title: Type.String(),
     status: Type.Integer(),
-    error: Type.String({ description: 'The stable code; the same in every language.' }),
+    error: Type.String({ description: 'The stable code of the error. It does not depend on the language.' }),
     message: Type.String({
-      description: 'What happened, what was kept and what to do, in the language of Accept-Language.',
+      description: 'What happened, what was stored and what to do, in the language of Accept-Language.',
     }),
     correlation_id: Uuid,
     existing_created_at: Type.Optional(Timestamp),
     details: Type.Optional(
       Type.Array(
         Type.Object({
-          pointer: Type.String({ description: 'JSON Pointer (RFC 6901) into the body.' }),
+          pointer: Type.String({
+            description: 'JSON Pointer (RFC 6901) to the place in the body, or the name of a parameter after `/`.',
+          }),
           code: Type.String(),
           message: Type.String(),
         }),

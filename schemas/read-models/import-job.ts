@@ -3,13 +3,13 @@ import { JobChunk, JobStatus } from '../http/job.ts'
 import { Count, Nullable, Timestamp } from '../primitives.ts'
 
 /**
- * One document per job in `import_jobs`: the job as GET shows it, and what the fold needs beside it.
- * The two topics are not ordered against each other, so all that comes with `ImportAccepted` is null until it was seen.
+ * One document per job in `import_jobs`: the job as GET returns it, and the fields that the projection needs. Kafka does
+ * not order the two topics against each other, so the fields of `ImportAccepted` are null until that event is applied.
  */
 export const ImportJobDocument = Type.Object(
   {
     _id: Type.String({ description: 'job_id' }),
-    /** The last offset of each topic folded into this document; -1 before the first. Exact below 2^53. */
+    /** The last applied offset of each topic; -1 before the first. Exact below 2^53. */
     applied: Type.Object({ imports: Type.Integer(), deliveries: Type.Integer() }),
     client_id: Nullable(Type.String()),
     correlation_id: Nullable(Type.String()),
@@ -23,9 +23,9 @@ export const ImportJobDocument = Type.Object(
     chunks_completed: Count,
     chunks_failed: Count,
     chunks_pending: Nullable(Count),
-    /** By chunk index; before `ImportAccepted` only the chunks with an attempt are here. Ascending. */
+    /** Ascending by chunk index. Before `ImportAccepted` only chunks with an attempt are listed. */
     chunks: Type.Array(JobChunk),
-    /** Beside `chunks` until `ImportAccepted`, which tells the planned ones from others: when each last changed. */
+    /** When each listed chunk last changed. Used until `ImportAccepted` gives the number of planned chunks. */
     early: Type.Array(Type.Object({ chunk_index: Count, changed_at: Timestamp })),
     created_at: Nullable(Timestamp),
     updated_at: Nullable(Timestamp),

@@ -17,7 +17,7 @@ export type ProblemAnswer = {
  */
 export function problemFor(error: unknown, { language, correlationId }: ProblemContext): ProblemAnswer {
   const code = errorCodeOf(error)
-  const { status, [language]: words } = errorTable[code]
+  const { status, title, message } = errorTable[code]
   const existingCreatedAt = error instanceof ServiceError ? error.existingCreatedAt : undefined
   return {
     status,
@@ -28,10 +28,10 @@ export function problemFor(error: unknown, { language, correlationId }: ProblemC
     },
     body: {
       type: `/docs/errors#${code}`,
-      title: words.title,
+      title: title[language],
       status,
       error: code,
-      message: words.message,
+      message: message[language],
       correlation_id: correlationId,
       ...(existingCreatedAt === undefined ? {} : { existing_created_at: existingCreatedAt }),
       ...(code === 'validation_failed' ? detailsOf(error, language) : {}),

@@ -21,7 +21,7 @@ export class ServiceError extends Error {
   readonly allow: readonly string[] | undefined
 
   constructor(code: ErrorCode, options: ServiceErrorOptions = {}) {
-    super(errorTable[code].en.message, 'cause' in options ? { cause: options.cause } : undefined)
+    super(errorTable[code].message.en, 'cause' in options ? { cause: options.cause } : undefined)
     this.name = 'ServiceError'
     this.code = code
     this.details = options.details

@@ -2,25 +2,33 @@ import { type Topic, topics } from '#schemas/events/catalogue.ts'
 import { DeadLetterHeaders, DeadLetterMarkHeaders } from '#schemas/events/dead-letter.ts'
 import type { EventType } from '#schemas/events/event-type.ts'
 import { headersOf } from '#schemas/events/headers.ts'
-import { delivery, retentionOf, summaries } from './event-facts.ts'
-import { forReaders, holdsPersonalData, personalSchema, placedEvents, versionedName } from './event-schemas.ts'
+import {
+  delivery,
+  forReaders,
+  holdsPersonalData,
+  personalSchema,
+  placedEvents,
+  retentionOf,
+  sampleOf,
+  summaries,
+  versionedName,
+} from './event-facts.ts'
 import { byName, extractNamed, isObject, type Json, type JsonObject, jsonOf } from './named-schemas.ts'
-import { sampleOf } from './samples.ts'
 
-/** The version of the events as a whole; each event carries its own beside it. */
+/** The version of the document. Each event has its own version. */
 const eventsVersion = '1.0.0'
 const bindingVersion = '0.5.0'
 const personal = 'x-personal-data'
 
 const refer = (name: string): string => `#/components/schemas/${name}`
 
-/** Says of each member whether it is about a person: those of a contact are, and what holds contacts. */
+/** Marks each member as personal data or not. The members of a contact are, and members that contain contacts. */
 function markMembers(schema: JsonObject, aboutPerson: boolean): JsonObject {
   const { properties } = schema
   if (!isObject(properties)) return schema
   const marked = Object.entries(properties).map(([name, member]): [string, Json] => {
-    const is = aboutPerson || JSON.stringify(member).includes(`"${refer(personalSchema)}"`)
-    return [name, isObject(member) ? { ...member, [personal]: is } : member]
+    const isPersonal = aboutPerson || JSON.stringify(member).includes(`"${refer(personalSchema)}"`)
+    return [name, isObject(member) ? { ...member, [personal]: isPersonal } : member]
   })
   return { ...schema, properties: Object.fromEntries(marked) }
 }
@@ -34,7 +42,7 @@ function message(event: EventType, schemas: Map<string, JsonObject>): JsonObject
     contentType: 'application/json',
     headers: markMembers(forReaders(extractNamed(headersOf(event), refer, schemas)), false),
     payload: extractNamed(event.data, refer, schemas),
-    examples: [{ name: `${event.type} as it stands in the log`, headers, payload: JSON.parse(value) }],
+    examples: [{ name: `A record with ${event.type}`, headers, payload: JSON.parse(value) }],
     bindings: { kafka: { key: { type: 'string', format: 'uuid', description: 'The job_id.' }, bindingVersion } },
     'x-event-version': event.version,
     'x-dataschema': event.dataschema,
@@ -42,14 +50,14 @@ function message(event: EventType, schemas: Map<string, JsonObject>): JsonObject
   }
 }
 
-const bytes = { description: 'The record as it was read, byte for byte; absent on a mark.' }
+const bytes = { description: 'The value of the original record, byte for byte. A mark has no value.' }
 
-/** Records of the dead letters are not events of ours: they are what could not be read, and marks that close them. */
+/** The topic of dead letters has no events: its records are undecodable records, and marks that close them. */
 const deadLetterMessages: JsonObject = {
   DeadLetter: {
     name: 'DeadLetter',
-    title: 'A record that could not be read',
-    summary: 'Key, value and headers byte for byte, and beside them where the record stood and why it is here.',
+    title: 'A record that could not be decoded',
+    summary: 'Key, value and headers of the original record byte for byte, with headers for its origin and the reason.',
     contentType: 'application/octet-stream',
     headers: markMembers(jsonOf(DeadLetterHeaders), false),
     payload: bytes,
@@ -57,8 +65,8 @@ const deadLetterMessages: JsonObject = {
   },
   DeadLetterMark: {
     name: 'DeadLetterMark',
-    title: 'What was done about a dead letter',
-    summary: 'A record without key and value: the dead letter of this id is over.',
+    title: 'The end of a dead letter',
+    summary: 'A record without key and value. It closes the dead letter with the same id.',
     contentType: 'application/octet-stream',
     headers: markMembers(jsonOf(DeadLetterMarkHeaders), false),
     payload: bytes,
@@ -103,7 +111,7 @@ function channel(alias: string, topic: Topic): JsonObject {
   }
 }
 
-/** How a reader proves who it is: whichever the cluster asks for. */
+/** The authentication methods; the cluster decides which one applies. */
 const securitySchemes: JsonObject = {
   plain: { type: 'plain' },
   scram256: { type: 'scramSha256' },
@@ -111,7 +119,7 @@ const securitySchemes: JsonObject = {
   certificate: { type: 'X509' },
 }
 
-/** The document of the event interface: AsyncAPI 3.0, derived from the catalogue. */
+/** The AsyncAPI 3.0 document, generated from the catalogue. */
 export function asyncapiDocument(): JsonObject {
   const schemas = new Map<string, JsonObject>()
   const messages = placedEvents().map(({ event }): [string, JsonObject] => [
@@ -129,18 +137,17 @@ export function asyncapiDocument(): JsonObject {
       title: 'Contact import events',
       version: eventsVersion,
       description:
-        'What happened to every import, as CloudEvents 1.0 in binary mode on Kafka: the context attributes are headers, ' +
-        'the value is the data as JSON. The same fact has the same `ce_id` however often it was appended, so a reader ' +
-        'that remembers ids is not misled by a repeat. A version of an event only grows by optional members: readers ' +
-        'ignore those they do not know.',
+        'The history of every import as CloudEvents 1.0 in binary mode on Kafka: the context attributes are headers, ' +
+        'the value is the data as JSON. An event that is appended again has the same `ce_id`: use it to detect ' +
+        'duplicates. A version of an event only gains optional members; ignore members that you do not know.',
     },
     defaultContentType: 'application/json',
     servers: {
       kafka: {
         host: '{brokers}',
         protocol: 'kafka-secure',
-        description: 'The Kafka cluster of the installation. What a reader has to be allowed is in `kafka-acls.md`.',
-        variables: { brokers: { description: 'Ask whoever runs the service.' } },
+        description: 'The Kafka cluster of the installation. `kafka-acls.md` lists the rights that a reader needs.',
+        variables: { brokers: { description: 'The operator of the service provides the addresses.' } },
         security: Object.keys(securitySchemes).map((name) => ({ $ref: `#/components/securitySchemes/${name}` })),
       },
     },

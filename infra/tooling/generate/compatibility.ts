@@ -1,21 +1,20 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isObject, type Json, type JsonObject } from './named-schemas.ts'
 
-/** Words for people: they may be reworded at any time. */
+/** Keywords for people. Changing them breaks nothing. */
 const annotations = new Set(['$id', '$schema', '$defs', '$comment', 'title', 'description', 'examples', 'deprecated'])
 
-/** What is compared member by member; every other keyword must stay as it is. */
+/** Keywords that are compared in parts. Every other keyword must stay equal. */
 const structural = new Set(['properties', 'required', 'items', 'anyOf'])
 
 type Side = { readonly root: JsonObject; readonly schema: JsonObject }
 
 /**
- * What has changed in a released schema that somebody depends on, as sentences; none when it only grew. Two readers are
- * protected: one that was built on the released schema and reads what is written from now on, and one that is built on
- * the present schema and reads what is in the log already. So a released version gains optional members, and nothing
- * else changes: no member goes, none becomes optional or required, no value is allowed or refused that was not before.
+ * The incompatible changes of a released schema, one sentence each. The only compatible change is a new optional member
+ * (and text). That protects both readers: one of the released schema that reads new records, and one of the current
+ * schema that reads old records.
  *
- * @param released the schema as it was published, standing alone (references into its own `$defs`)
+ * @param released the published schema, with references into its own `$defs` only
  * @param current the same schema now
  */
 export const incompatibilities = (released: JsonObject, current: JsonObject): readonly string[] =>
@@ -25,7 +24,7 @@ function resolved(side: Side): Side {
   const { $ref } = side.schema
   if (typeof $ref !== 'string') return side
   const target = isObject(side.root.$defs) ? side.root.$defs[$ref.replace('#/$defs/', '')] : undefined
-  if (!isObject(target)) throw new Error(`The schema refers to ${$ref}, which it does not hold.`)
+  if (!isObject(target)) throw new Error(`The schema has no definition for ${$ref}.`)
   return resolved({ root: side.root, schema: target })
 }
 
@@ -70,7 +69,7 @@ function compareItems(released: Side, current: Side, path: string): readonly str
   return compare(inside(released, before), inside(current, after), `${path}/*`)
 }
 
-/** A choice is its set of options; their order says nothing. */
+/** Compares the options of `anyOf` as a set; their order does not matter. */
 function compareChoices(released: Side, current: Side, path: string): readonly string[] {
   const optionsOf = (side: Side): readonly string[] =>
     Array.isArray(side.schema.anyOf) ? side.schema.anyOf.map((option) => JSON.stringify(plain(side.root, option))) : []
@@ -95,13 +94,13 @@ function compareKeywords(released: Side, current: Side, path: string): readonly 
 
 const shown = (value: Json | undefined): string => (value === undefined ? 'unset' : JSON.stringify(value))
 
-/** The value without references and words, its members in one order, so that equal ones have equal texts. */
+/** The value without references and annotations and with sorted members: equal schemas give equal texts. */
 function plain(root: JsonObject, value: Json | undefined, isMap = false): Json | undefined {
   if (Array.isArray(value)) return value.map((one) => plain(root, one) ?? null)
   if (!isObject(value)) return value
   const { schema } = resolved({ root, schema: value })
   const members = Object.entries(schema)
-    // Below `properties` stand names of members, which may be any words.
+    // The keys below `properties` are member names, not keywords.
     .filter(([name]) => isMap || !annotations.has(name))
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
   return Object.fromEntries(

@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject, jsonOf } from './named-schemas.ts
 
 const code = (text: Json | undefined): string => `\`${String(text)}\``
 
-/** What the variable may be, in words: its own sentence where it has one, else from the keywords of its schema. */
+/** The allowed values in words: the schema's own sentence if it has one, otherwise from its keywords. */
 function allowed(schema: JsonObject): string {
   if (typeof schema.expects === 'string') return schema.expects
   if (Array.isArray(schema.anyOf)) {
@@ -23,10 +23,10 @@ function allowed(schema: JsonObject): string {
 function defaultOf(schema: JsonObject, required: boolean): string {
   if (schema.default === '') return 'empty'
   if (schema.default !== undefined) return code(schema.default)
-  return required ? 'none; must be set' : 'none; may be absent'
+  return required ? 'none; required' : 'none; optional'
 }
 
-/** Every environment variable: what it does, its unit, its default and what it may be. */
+/** Every environment variable with its description, unit, default and allowed values. */
 export function configReference(): string {
   const { properties, required } = jsonOf(Type.Object(variables))
   const mustBeSet = Array.isArray(required) ? required : []
@@ -42,8 +42,8 @@ export function configReference(): string {
   })
   return [
     '# Configuration',
-    'Environment variables, read once when a process starts. Every fault is reported at once, before anything runs. ' +
-      'A service takes only those it needs; `npm start` sets what is not given.',
-    table(['variable', 'what it does', 'unit', 'default', 'may be'], rows),
+    'A process reads its environment variables once, when it starts. If any are invalid, it reports all of them and ' +
+      'stops. Each service reads only the variables that it needs. `npm start` sets the missing ones.',
+    table(['variable', 'description', 'unit', 'default', 'allowed values'], rows),
   ].join('\n\n')
 }

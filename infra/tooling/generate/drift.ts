@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
 
-export type Drift = { readonly path: string; readonly is: 'missing' | 'changed' | 'left_over' }
+type Drift = { readonly path: string; readonly is: 'missing' | 'changed' | 'left_over' }
 
 async function filesBelow(folder: string): Promise<readonly string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])
@@ -10,7 +10,7 @@ async function filesBelow(folder: string): Promise<readonly string[]> {
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join('/'))
 }
 
-/** How the folder differs from what the schemas say now. Writes nothing. */
+/** The differences between the folder and the documents. Writes nothing. */
 export async function findDrift(folder: string, documents: ReadonlyMap<string, string>): Promise<readonly Drift[]> {
   const present = new Set(await filesBelow(folder))
   const drift: Drift[] = []
@@ -22,7 +22,7 @@ export async function findDrift(folder: string, documents: ReadonlyMap<string, s
   return drift
 }
 
-/** Makes the folder what the schemas say; touches only what differs. */
+/** Writes and removes the files that differ. */
 export async function removeDrift(
   folder: string,
   documents: ReadonlyMap<string, string>,
@@ -41,10 +41,10 @@ export async function removeDrift(
 
 const sentences = {
   missing: 'is missing',
-  changed: 'is not what the schemas say',
-  left_over: 'is not generated from any schema',
+  changed: 'is out of date',
+  left_over: 'is no longer generated',
 } as const
 
-/** One sentence for a person: what is wrong with the file and what to do. */
+/** A sentence about the difference and what to do. */
 export const describeDrift = (folder: string, { path, is }: Drift): string =>
   `${folder}/${path} ${sentences[is]}; run \`npm run gen\` and commit the result.`

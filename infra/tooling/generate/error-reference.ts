@@ -1,41 +1,39 @@
-import { errorCodes, errorTable, faultTable } from '#schemas/errors.ts'
+import { errorCodes, errorTable, faultTable, languages } from '#schemas/errors.ts'
 import { contractList, everywhere } from '#schemas/http/contracts.ts'
 import { table } from './markdown.ts'
 
-const answeredBy = (code: (typeof errorCodes)[number]): string => {
-  if (everywhere.some((one) => one === code)) return 'any request'
+const returnedBy = (code: (typeof errorCodes)[number]): string => {
+  if (everywhere.some((one) => one === code)) return 'every endpoint'
   const routes = contractList.filter((contract) => contract.errors.includes(code))
-  return routes.map(({ method, url }) => `\`${method} ${url}\``).join(', ') || 'any request that matches no endpoint'
+  return routes.map(({ method, url }) => `\`${method} ${url}\``).join(', ') || 'requests that match no endpoint'
 }
 
 const section = (code: (typeof errorCodes)[number]): string => {
-  const { status, en, ru } = errorTable[code]
+  const { status, title, message } = errorTable[code]
   return [
     `## ${code}`,
-    `Status ${status}. Answered by: ${answeredBy(code)}.`,
+    `Status ${status}. Returned by: ${returnedBy(code)}.`,
     table(
       ['', 'title', 'message'],
-      [
-        ['en', en.title, en.message],
-        ['ru', ru.title, ru.message],
-      ],
+      languages.map((language) => [language, title[language], message[language]]),
     ),
   ].join('\n\n')
 }
 
-/** Every error, its words in each language, and where it can come from. One anchor per code: `#idempotency_conflict`. */
+/** Every error with its texts in each language and the endpoints that return it. Each code is an anchor. */
 export const errorReference = (): string =>
   [
     '# Errors',
-    'Every error is answered as `application/problem+json` (RFC 9457) with the stable code in `error`; ' +
-      '`title` and `message` follow `Accept-Language` and may be reworded. Branch on `error` alone.',
+    'Every error response is `application/problem+json` (RFC 9457). `error` is a stable code; branch on it only. ' +
+      '`title` and `message` are in the language of `Accept-Language`, and their wording may change.',
     table(
       ['status', 'error', 'title'],
-      errorCodes.map((code) => [String(errorTable[code].status), `[\`${code}\`](#${code})`, errorTable[code].en.title]),
+      errorCodes.map((code) => [String(errorTable[code].status), `[\`${code}\`](#${code})`, errorTable[code].title.en]),
     ),
     ...errorCodes.map(section),
     '## Faults in `details`',
-    'A `validation_failed` lists where the request is wrong: `pointer` is a JSON Pointer (RFC 6901), `code` one of these.',
+    'The `details` of a `validation_failed` list what is wrong: `pointer` is a JSON Pointer (RFC 6901) to the place, ' +
+      '`code` is one of these codes.',
     table(
       ['code', 'en', 'ru'],
       Object.entries(faultTable).map(([code, words]) => [`\`${code}\``, words.en, words.ru]),

@@ -1,16 +1,24 @@
 import { type Topic, topics } from '#schemas/events/catalogue.ts'
 import { DeadLetterHeaders, DeadLetterMarkHeaders } from '#schemas/events/dead-letter.ts'
 import { headersOf } from '#schemas/events/headers.ts'
-import { delivery, retentionOf, summaries } from './event-facts.ts'
-import { holdsPersonalData, type PlacedEvent, personalSchema, placedEvents, versionedName } from './event-schemas.ts'
+import {
+  delivery,
+  holdsPersonalData,
+  type PlacedEvent,
+  personalSchema,
+  placedEvents,
+  retentionOf,
+  sampleOf,
+  summaries,
+  versionedName,
+} from './event-facts.ts'
 import { table } from './markdown.ts'
 import { isObject, type Json, type JsonObject, jsonOf } from './named-schemas.ts'
-import { sampleOf } from './samples.ts'
 
 const code = (text: string): string => `\`${text}\``
 const yesNo = (is: boolean): string => (is ? 'yes' : 'no')
 
-/** What a value may be, in few words. */
+/** The type of a value in words. */
 function kindOf(schema: JsonObject): string {
   if (schema.const !== undefined) return code(JSON.stringify(schema.const))
   if (Array.isArray(schema.anyOf)) {
@@ -35,7 +43,7 @@ function members(schema: object, allPersonal = false): string {
   const { properties, required } = jsonOf(schema)
   const always = new Set<Json>(Array.isArray(required) ? required : [])
   return table(
-    ['member', 'what it is', 'always there', 'about a person', ''],
+    ['member', 'type', 'required', 'personal data', 'description'],
     Object.entries(isObject(properties) ? properties : {}).flatMap(([name, member]) => {
       if (!isObject(member)) return []
       const personal = allPersonal || JSON.stringify(member).includes(`"$id":"${personalSchema}"`)
@@ -52,13 +60,14 @@ function eventSection({ topic, event }: PlacedEvent): string {
   return [
     `## ${event.type}`,
     `${summaries[event.type]} Version ${event.version}, in [${topic.name}](#${anchorOf(topic.name)}). ` +
-      `JSON Schemas: ${code(`events/${versionedName(event)}.schema.json`)} for the data, ${code(`events/${versionedName(event)}.headers.schema.json`)} for the headers.`,
-    'The value:',
+      `JSON Schemas in ${code('schemas/released/events')}: ${code(`${versionedName(event)}.schema.json`)} for the data, ` +
+      `${code(`${versionedName(event)}.headers.schema.json`)} for the headers.`,
+    'Value:',
     members(event.data),
     ...(items === undefined ? [] : [`Each ${personalSchema}:`, members(items, true)]),
-    'The headers, all of them text:',
+    'Headers (all values are text):',
     members(headersOf(event)),
-    `A record, with the key ${code(sample.key)}:`,
+    `Example with the key ${code(sample.key)}, headers and value:`,
     json({ ...sample.headers }),
     json(JSON.parse(sample.value)),
   ].join('\n\n')
@@ -81,20 +90,17 @@ function topicSection(topic: Topic): string {
     table(
       ['', ''],
       [
-        ['who may read it', topic.access === 'open' ? 'any team' : 'those who may see contacts'],
+        ['readers', topic.access === 'open' ? 'any team' : 'only those who may see contacts'],
         ['key', code(topic.key)],
         ['partitions', String(topic.partitions)],
-        ['kept', retentionOf(topic)],
+        ['retention', retentionOf(topic)],
         ['compression', topic.compression],
-        ['largest batch', `${Number(max) / 1024 / 1024} MiB`],
+        ['maximum batch size', `${Number(max) / 1024 / 1024} MiB`],
         [
           'personal data',
           yesNo(topic.name === topics.deadLetters.name || events.some((one) => holdsPersonalData(one.event))),
         ],
-        [
-          'events',
-          events.map(({ event }) => `[${event.type}](#${event.type.toLowerCase()})`).join(', ') || 'none of its own',
-        ],
+        ['events', events.map(({ event }) => `[${event.type}](#${event.type.toLowerCase()})`).join(', ') || 'none'],
       ],
     ),
     ...(topic.name === topics.deadLetters.name ? deadLetters : []),
@@ -102,31 +108,31 @@ function topicSection(topic: Topic): string {
 }
 
 const deadLetters: readonly string[] = [
-  'A dead letter is the record that could not be read: its key, value and headers byte for byte, in the partition number it came from. Beside them:',
+  'A dead letter is a record that could not be decoded. It has the key, value, headers and partition number of the original record, and these headers:',
   members(DeadLetterHeaders),
-  'When an administrator puts it back or gives it up, a mark follows: a record of the same id without key and value.',
+  'When an administrator redrives or purges a dead letter, a mark follows: a record with the same id and without key and value.',
   members(DeadLetterMarkHeaders),
 ]
 
-/** What to know before the first line of a reader is written. */
+/** What the author of a consumer must know. */
 const rules: readonly string[] = [
   'Records are [CloudEvents 1.0](https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/kafka-protocol-binding.md) in binary mode: the context attributes are headers, the value is the data as JSON in UTF-8, the key is the `job_id`.',
-  `- **Delivery** is ${delivery.guarantee}. The same fact has the same \`${delivery.deduplicateBy}\` however often it was appended: remember the ids you have dealt with, together with what you did.`,
+  `- **Delivery** is ${delivery.guarantee}. An event that is appended again has the same \`${delivery.deduplicateBy}\`: store the ids of processed events together with your results, and skip known ids.`,
   `- **Order**: ${delivery.ordering}`,
   `- **Partitions**: ${delivery.partitioning}`,
   `- **Outcomes**: ${delivery.outcomes}`,
-  '- **Position**: keep the offset you have dealt with beside your own data, in the same transaction, and go on from there. Nothing expires, so you can also begin again at the beginning.',
-  '- **Growth**: a version of an event only gains optional members; ignore those you do not know. Anything else is a new version: look at `ce_dataschema` and leave alone what you do not know.',
-  '- **Reading through HTTP meanwhile**: GET of a job may lag an event by a moment.',
+  '- **Position**: store the processed offset with your own data in one transaction, and continue from it. Retention is unlimited, so you can also start again from the beginning.',
+  '- **Compatibility**: a version of an event only gains optional members; ignore members that you do not know. Any other change is a new version: check `ce_dataschema` and skip versions that you do not know.',
+  '- **HTTP reads**: GET of a job may show an event slightly later than the topic.',
 ]
 
-/** Every topic and event: what it says, its members, headers and a sample; and how to read them. */
+/** Every topic and event with members, headers and an example, and the rules for consumers. */
 export const eventReference = (): string =>
   [
     '# Events',
     ...rules.slice(0, 1),
     rules.slice(1).join('\n'),
-    'Two readers to start from, in TypeScript and Python, are in `infra/examples`. The same in AsyncAPI 3: [asyncapi.json](/asyncapi.json).',
+    'Example consumers in TypeScript and Python are in `infra/examples`. The same reference as AsyncAPI 3: [asyncapi.json](/asyncapi.json).',
     ...Object.values(topics).map(topicSection),
     ...placedEvents().map(eventSection),
   ].join('\n\n')

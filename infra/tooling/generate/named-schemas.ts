@@ -6,14 +6,14 @@ export type JsonObject = { [member: string]: Json }
 export const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A schema or example as plain JSON; TypeBox's own marks are symbols and fall away. */
+/** A schema or example as plain JSON, without the symbols that TypeBox adds. */
 export const jsonOf = (value: object): JsonObject => JSON.parse(JSON.stringify(value))
 
 /**
- * The schema with every schema inside it that has a name (`$id`) replaced by a reference.
- * What was replaced is put into `found`, itself without inner names and without its `$id`.
+ * Replaces every named schema (`$id`) inside the schema by a reference, and adds the replaced schemas to `found`, where
+ * they have references in place of named schemas, too, and no `$id`.
  *
- * @param referTo writes the reference to a name, e.g. `#/components/schemas/Contact`
+ * @param referTo makes the reference from a name, e.g. `#/components/schemas/Contact`
  */
 export function extractNamed(
   schema: TSchema,
@@ -33,13 +33,13 @@ export function extractNamed(
   return isObject(visited) ? visited : {}
 }
 
-/** The names in use by the schema, its own included. */
+/** The names of the schema and of all schemas inside it. */
 export function namesIn(schema: TSchema): ReadonlySet<string> {
   const found = new Map<string, JsonObject>()
   extractNamed(schema, (name) => name, found)
   return new Set(found.keys())
 }
 
-/** The entries in the order of their names, so that a document does not depend on the order of discovery. */
+/** The entries sorted by name, so that a document does not depend on the order of discovery. */
 export const byName = (schemas: ReadonlyMap<string, JsonObject>): JsonObject =>
   Object.fromEntries([...schemas].toSorted(([a], [b]) => (a < b ? -1 : 1)))

@@ -5,10 +5,10 @@ import { type Contract, contractList, everywhere, type Payload, quotaHeaders } f
 import { Problem } from '#schemas/http/problem.ts'
 import { extractNamed, isObject, type JsonObject, jsonOf } from './named-schemas.ts'
 
-/** The version of the interface, not of the service: it grows when the interface does. */
+/** The version of the interface, not of the service. */
 const interfaceVersion = '1.0.0'
 
-const retryAfter = { type: 'integer', minimum: 0, description: 'Seconds to wait before the request is repeated.' }
+const retryAfter = { type: 'integer', minimum: 0, description: 'Seconds to wait before repeating the request.' }
 const errorHeaders: Partial<Record<ErrorCode, JsonObject>> = {
   unauthorized: { 'WWW-Authenticate': { type: 'string', description: '`Bearer`.' } },
   request_in_progress: { 'Retry-After': retryAfter },
@@ -16,15 +16,15 @@ const errorHeaders: Partial<Record<ErrorCode, JsonObject>> = {
   service_unavailable: { 'Retry-After': retryAfter },
 }
 
-/** The body that this error is answered with, in English. */
-export function problemExample(code: ErrorCode): Problem {
-  const { status, en } = errorTable[code]
+/** The English body of this error. */
+function problemExample(code: ErrorCode): Problem {
+  const { status, title, message } = errorTable[code]
   return {
     type: `/docs/errors#${code}`,
-    title: en.title,
+    title: title.en,
     status,
     error: code,
-    message: en.message,
+    message: message.en,
     correlation_id: '7c1f4e2a-93b8-4d06-8a57-2b9d0e6f1c34',
     ...(code === 'idempotency_conflict' && { existing_created_at: '2026-01-31T09:30:00.000Z' }),
     ...(code === 'validation_failed' && {
@@ -35,7 +35,7 @@ export function problemExample(code: ErrorCode): Problem {
 
 function errorResponses(contract: Contract, schemas: Map<string, JsonObject>): Record<string, JsonObject> {
   const codes: readonly ErrorCode[] = [...contract.errors, ...everywhere]
-  const ofClients = (code: ErrorCode) => contract.permission !== null && contract.errors.includes(code)
+  const needsClient = (code: ErrorCode) => contract.permission !== null && contract.errors.includes(code)
   const byStatus = Map.groupBy(
     errorCodes.filter((code) => codes.includes(code)),
     (code) => errorTable[code].status,
@@ -44,17 +44,17 @@ function errorResponses(contract: Contract, schemas: Map<string, JsonObject>): R
     [...byStatus].map(([status, sameStatus]) => [
       String(status),
       {
-        description: sameStatus.map((code) => `\`${code}\`: ${errorTable[code].en.title}.`).join(' '),
+        description: sameStatus.map((code) => `\`${code}\`: ${errorTable[code].title.en}.`).join(' '),
         headers: Object.assign(
           {},
           ...sameStatus.map((code) => errorHeaders[code] ?? {}),
-          sameStatus.some(ofClients) ? jsonOf(quotaHeaders) : {},
+          sameStatus.some(needsClient) ? jsonOf(quotaHeaders) : {},
         ),
         content: {
           'application/problem+json': {
             schema: extractNamed(Problem, reference, schemas),
             examples: Object.fromEntries(
-              sameStatus.map((code) => [code, { summary: errorTable[code].en.title, value: problemExample(code) }]),
+              sameStatus.map((code) => [code, { summary: errorTable[code].title.en, value: problemExample(code) }]),
             ),
           },
         },
@@ -65,7 +65,7 @@ function errorResponses(contract: Contract, schemas: Map<string, JsonObject>): R
 
 const reference = (name: string): string => `${name}#`
 
-/** What fastify's route schema says of a contract. Every name it uses is put into `schemas`. */
+/** The route schema that @fastify/swagger reads. Adds every named schema to `schemas`. */
 function routeSchema(contract: Contract, schemas: Map<string, JsonObject>): JsonObject {
   const content = ({ schema, examples }: Payload) => ({
     'application/json': {
@@ -103,7 +103,7 @@ function routeSchema(contract: Contract, schemas: Map<string, JsonObject>): Json
   }
 }
 
-/** The document of the HTTP interface: OpenAPI 3.1, derived from the contracts alone. */
+/** The OpenAPI 3.1 document, generated from the contracts only. */
 export async function openapiDocument(): Promise<JsonObject> {
   const schemas = new Map<string, JsonObject>()
   const routes = contractList.map((contract) => ({ contract, schema: routeSchema(contract, schemas) }))
@@ -121,7 +121,7 @@ export async function openapiDocument(): Promise<JsonObject> {
   return document
 }
 
-/** @fastify/swagger reads only the schema of a request body's content and leaves description and examples out. */
+/** Adds the description and examples of request bodies, which @fastify/swagger ignores. */
 function addRequestExamples(document: JsonObject): void {
   for (const { method, url, body } of contractList) {
     if (body === undefined) continue
@@ -139,7 +139,7 @@ function memberAt(start: JsonObject, ...path: readonly string[]): JsonObject {
   }, start)
 }
 
-/** A Fastify instance that only describes: it validates, serialises and listens to nothing. */
+/** A Fastify app that only generates the document. */
 async function swaggerApp(): Promise<FastifyInstance> {
   const app = Fastify({ exposeHeadRoutes: false })
   app.setValidatorCompiler(() => () => true)
@@ -151,16 +151,16 @@ async function swaggerApp(): Promise<FastifyInstance> {
         title: 'Contact import service',
         version: interfaceVersion,
         description:
-          'Takes contacts over HTTP, normalizes their phone numbers and delivers the valid ones to the AI system. ' +
-          'Every error is one shape; its stable codes are listed in the [error reference](/docs/errors).',
+          'Imports contacts over HTTP, normalizes their phone numbers and delivers the valid contacts to the AI system. ' +
+          'All errors have the same format. The [error reference](/docs/errors) lists the stable error codes.',
       },
       tags: [
-        { name: 'import', description: 'Importing contacts and following their delivery.' },
-        { name: 'health', description: 'For whoever runs the service. No key is needed.' },
+        { name: 'import', description: 'Import contacts and follow their delivery.' },
+        { name: 'health', description: 'For operators of the service. No API key is required.' },
       ],
       components: {
         securitySchemes: {
-          apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, issued by an administrator.' },
+          apiKey: { type: 'http', scheme: 'bearer', description: 'An API key. An administrator issues it.' },
         },
       },
     },

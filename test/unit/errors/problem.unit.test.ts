@@ -16,14 +16,14 @@ describe('problemFor', () => {
       type: `/docs/errors#${code}`,
       status: errorTable[code].status,
       error: code,
-      title: errorTable[code].en.title,
+      title: errorTable[code].title.en,
       correlation_id: context.correlationId,
     })
     expect(english.headers).toMatchObject({
       'content-type': 'application/problem+json; charset=utf-8',
       'content-language': 'en',
     })
-    expect(russian.body).toMatchObject({ error: code, message: errorTable[code].ru.message })
+    expect(russian.body).toMatchObject({ error: code, message: errorTable[code].message.ru })
     expect(russian.headers['content-language']).toBe('ru')
   })
 

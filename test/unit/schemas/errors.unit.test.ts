@@ -4,16 +4,16 @@ import { errorCodes, errorTable, faultTable, languages } from '#schemas/errors.t
 const cyrillic = /\p{Script=Cyrillic}/u
 
 describe('error table', () => {
-  test.each(errorCodes)('%s speaks every language', (code) => {
+  test.each(errorCodes)('%s has a title and a message in every language', (code) => {
     for (const language of languages) {
-      const { title, message } = errorTable[code][language]
+      const [title, message] = [errorTable[code].title[language], errorTable[code].message[language]]
       expect(title.trim(), language).not.toBe('')
       expect(message.trim(), language).toMatch(/\.$/)
       expect(cyrillic.test(title) && cyrillic.test(message), language).toBe(language === 'ru')
     }
   })
 
-  test.each(errorCodes)('%s has a status of an error and a code fit for a link', (code) => {
+  test.each(errorCodes)('%s has an error status and a code that fits into a URL fragment', (code) => {
     expect(errorTable[code].status).toBeGreaterThanOrEqual(400)
     expect(errorTable[code].status).toBeLessThan(600)
     expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/)
@@ -25,7 +25,7 @@ describe('error table', () => {
   })
 })
 
-test.each(Object.entries(faultTable))('fault %s speaks every language', (_code, words) => {
+test.each(Object.entries(faultTable))('fault %s has a message in every language', (_code, words) => {
   expect(Object.keys(words).toSorted()).toEqual(languages.toSorted())
   expect(words.en).not.toMatch(cyrillic)
   expect(words.ru).toMatch(cyrillic)

@@ -43,22 +43,22 @@ function changed(path: string, value: unknown): JsonObject {
 
 describe('a released schema', () => {
   test.each([
-    ['is as it was', released],
-    ['has other words', changed('description', 'Other words.')],
-    ['has other words about a member', changed('properties/size/description', undefined)],
-    ['has other words inside a map', changed('properties/fields/patternProperties/^(.*)$/description', 'Other.')],
-    ['has an optional member more', changed('properties/added', { type: 'number' })],
-    ['has an optional member more inside a named schema', changed('$defs/Contact/properties/added', {})],
-    ['lists what is required in another order', changed('required', ['size', 'id', 'code', 'contacts'])],
+    ['is unchanged', released],
+    ['has another description', changed('description', 'Another text.')],
+    ['has no description of a member', changed('properties/size/description', undefined)],
+    ['has another description inside a map', changed('properties/fields/patternProperties/^(.*)$/description', 'Other.')],
+    ['has one more optional member', changed('properties/added', { type: 'number' })],
+    ['has one more optional member inside a named schema', changed('$defs/Contact/properties/added', {})],
+    ['lists the required members in another order', changed('required', ['size', 'id', 'code', 'contacts'])],
     [
-      'lists its choices in another order',
+      'lists the options in another order',
       changed('properties/code/anyOf', [
         { const: 'b', type: 'string' },
         { const: 'a', type: 'string' },
       ]),
     ],
-    ['spells out what it referred to', changed('properties/contacts/items', (released.$defs as JsonObject).Contact)],
-  ])('may grow and be reworded: it %s', (_name, current) => {
+    ['contains a schema instead of a reference to it', changed('properties/contacts/items', (released.$defs as JsonObject).Contact)],
+  ])('is compatible when it %s', (_name, current) => {
     expect(incompatibilities(released, current)).toEqual([])
   })
 
@@ -81,11 +81,11 @@ describe('a released schema', () => {
     ['$defs/Contact/required', [], '/contacts/*/phone may now be absent.'],
     ['additionalProperties', false, 'the data itself has additionalProperties false instead of unset.'],
     ['type', 'array', 'the data itself has type "array" instead of "object".'],
-  ])('is held to: %s → %j is told', (path, value, sentence) => {
+  ])('is incompatible with %s = %j', (path, value, sentence) => {
     expect(incompatibilities(released, changed(path, value))).toContain(sentence)
   })
 
-  test('gains no required member, because records in the log lack it', () => {
+  test('is incompatible with a new required member, because older records lack it', () => {
     const current = changed('properties/added', { type: 'string' })
     const required = { ...current, required: ['id', 'size', 'contacts', 'code', 'added'] }
     expect(incompatibilities(released, required)).toEqual(['/added is new and required; older records lack it.'])

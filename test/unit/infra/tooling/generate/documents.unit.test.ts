@@ -109,7 +109,7 @@ describe('asyncapi.json', () => {
       topics.imports.name,
       topics.deadLetters.name,
       'ChunkPlanned, version 1',
-      'A record that could not be read',
+      'A record that could not be decoded',
     ])
   })
 

@@ -23,7 +23,7 @@ async function drifted(): Promise<void> {
   await writeFile(join(folder, 'events/removed-event.json'), 'left\n')
 }
 
-test('each way of drifting is found, and looking writes nothing', async () => {
+test('missing, changed and left-over files are found, and nothing is written', async () => {
   await drifted()
   const before = await readdir(folder, { recursive: true })
   expect(await findDrift(folder, documents)).toEqual([
@@ -41,12 +41,12 @@ test('after generating there is no drift', async () => {
   expect(await findDrift(folder, documents)).toEqual([])
 })
 
-test('a folder that does not exist yet lacks everything', async () => {
+test('in a folder that does not exist every file is missing', async () => {
   const drift = await findDrift(join(folder, 'none'), documents)
   expect(drift.map(({ is }) => is)).toEqual(['missing', 'missing', 'missing'])
 })
 
-test('a person is told which file and what to run', () => {
+test('the message names the file and the command to run', () => {
   const sentence = describeDrift('schemas/generated', { path: 'openapi.json', is: 'changed' })
   expect(sentence).toContain('schemas/generated/openapi.json')
   expect(sentence).toContain('npm run gen')

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { generatedDocuments } from '#infra/tooling/generate/documents.ts'
-import { findBreaks, release } from '#infra/tooling/generate/released.ts'
+import { findBreaks, release, withoutReleased } from '#infra/tooling/generate/released.ts'
 
 const repository = fileURLToPath(new URL('../../../../../schemas/released', import.meta.url))
 
@@ -17,7 +17,7 @@ function temporaryFolder(): string {
 const schema = (size: object) => JSON.stringify({ type: 'object', properties: { size } })
 const path = 'events/ChunkSent.v1.schema.json'
 
-test('what this repository has released still holds, and every event version is released with a sample', async () => {
+test('this repository breaks no released schema, and every event version is released with a sample', async () => {
   const documents = await generatedDocuments()
   expect(await findBreaks(repository, documents)).toEqual([])
   const files = readdirSync(join(repository, 'events')).map((file) => `events/${file}`)
@@ -30,7 +30,7 @@ test('what this repository has released still holds, and every event version is 
   expect(files).toEqual(expect.arrayContaining(samples))
 })
 
-test('a change that a reader would notice is told with its file and what to do instead', async () => {
+test('an incompatible change is reported with its file and with advice', async () => {
   const folder = temporaryFolder()
   await release(folder, new Map([[path, schema({ type: 'integer' })]]))
   expect(await findBreaks(folder, new Map([[path, schema({ type: 'integer' })]]))).toEqual([])
@@ -39,13 +39,13 @@ test('a change that a reader would notice is told with its file and what to do i
   ])
 })
 
-test('a version that is released is described for ever', async () => {
+test('a released version that the catalogue no longer has is reported', async () => {
   const folder = temporaryFolder()
   await release(folder, new Map([[path, schema({})]]))
-  expect(await findBreaks(folder, new Map())).toEqual([expect.stringContaining('no longer described')])
+  expect(await findBreaks(folder, new Map())).toEqual([expect.stringContaining('no longer has this version')])
 })
 
-test('releasing writes the schemas of events that differ, and nothing else', async () => {
+test('a release writes only the event schemas that differ', async () => {
   const folder = temporaryFolder()
   mkdirSync(join(folder, 'events'))
   writeFileSync(join(folder, path), schema({}))
@@ -57,4 +57,21 @@ test('releasing writes the schemas of events that differ, and nothing else', asy
   expect(await release(folder, documents)).toBe(1)
   expect(readdirSync(folder)).toEqual(['events'])
   expect(await release(folder, documents)).toBe(0)
+})
+
+test('a released event schema is not generated again; a changed or new one is, and so is every other document', async () => {
+  const folder = temporaryFolder()
+  await release(folder, new Map([[path, schema({})]]))
+  const others: [string, string][] = [
+    ['events/ChunkSent.v2.schema.json', schema({})],
+    ['openapi.json', '{}'],
+  ]
+  const changed: [string, string] = [path, schema({ description: 'New words' })]
+  expect([...(await withoutReleased(folder, new Map([[path, schema({})], ...others])))]).toEqual(others)
+  expect([...(await withoutReleased(folder, new Map([changed, ...others])))]).toEqual([changed, ...others])
+})
+
+test('this repository keeps each event schema once', async () => {
+  const kept = await withoutReleased(repository, await generatedDocuments())
+  expect([...kept.keys()].filter((name) => name.startsWith('events/'))).toEqual([])
 })
