@@ -1,27 +1,59 @@
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const backingServices = 'test/support/backing/backing-services.ts'
 
-/**
- * One project per tier. The contract suites in test/contract are run by the unit tests of the adapters in memory and by the
- * integration tests of the real ones. Only the tiers that need real Kafka and MongoDB start them.
- */
+/** Integration tests mostly wait for timeouts of Kafka and MongoDB, so that more of them run at once than processors. */
+const integrationWorkers = Math.max(3, availableParallelism())
+
+/** The slowest files, by folder and name. They start first: none of them runs on alone after the other files. */
+const slowest = [
+  'dispatcher/rebalance',
+  'dispatcher/outage',
+  'projector/projector',
+  'kafka/outage',
+  'admin/projections',
+  'backing-services/start',
+  'services/outages',
+  'backing-services/docker',
+  'dispatcher/killed',
+]
+
+class SlowestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => {
+      const found = slowest.findIndex((name) => moduleId.includes(`/${name}.`))
+      return found < 0 ? slowest.length : found
+    }
+    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b))
+  }
+}
+
+/** One project per tier. Only the tiers that need real Kafka and MongoDB start them. */
 export default defineConfig({
   root,
   test: {
     reporters: ['default'],
+    sequence: { sequencer: SlowestFirst },
     projects: [
       {
         extends: true,
-        test: { name: 'unit', include: ['test/**/*.unit.test.ts'], testTimeout: 30_000 },
+        test: {
+          name: 'unit',
+          include: ['test/**/*.unit.test.ts'],
+          maxWorkers: availableParallelism(),
+          testTimeout: 30_000,
+        },
       },
       {
         extends: true,
         test: {
           name: 'integration',
           include: ['test/**/*.int.test.ts'],
+          maxWorkers: integrationWorkers,
           globalSetup: [backingServices],
           testTimeout: 120_000,
           hookTimeout: 120_000,
