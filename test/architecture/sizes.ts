@@ -27,10 +27,11 @@ const isFunction = ({ type }: Node): boolean =>
   type === 'FunctionDeclaration' || type === 'FunctionExpression' || type === 'ArrowFunctionExpression'
 
 const isDescribe = ({ type, callee }: Node): boolean => type === 'CallExpression' && rootName(callee) === 'describe'
+const isTest = ({ type, callee }: Node): boolean => type === 'CallExpression' && /^(test|it)$/.test(rootName(callee))
 
-/** The bodies of `describe` and the functions around them, which only group tests. */
+/** Whether the function declares tests, or is the body of a `describe`. */
 function groupsTests(node: Node, all: readonly Node[]): boolean {
-  if ([...nodesIn(node)].some(isDescribe)) return true
+  if ([...nodesIn(node)].some((inner) => isDescribe(inner) || isTest(inner))) return true
   return all.some((call) => isDescribe(call) && Array.isArray(call.arguments) && call.arguments.includes(node))
 }
 
