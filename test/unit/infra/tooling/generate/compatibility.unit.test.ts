@@ -46,7 +46,10 @@ describe('a released schema', () => {
     ['is unchanged', released],
     ['has another description', changed('description', 'Another text.')],
     ['has no description of a member', changed('properties/size/description', undefined)],
-    ['has another description inside a map', changed('properties/fields/patternProperties/^(.*)$/description', 'Other.')],
+    [
+      'has another description inside a map',
+      changed('properties/fields/patternProperties/^(.*)$/description', 'Other.'),
+    ],
     ['has one more optional member', changed('properties/added', { type: 'number' })],
     ['has one more optional member inside a named schema', changed('$defs/Contact/properties/added', {})],
     ['lists the required members in another order', changed('required', ['size', 'id', 'code', 'contacts'])],
@@ -57,7 +60,10 @@ describe('a released schema', () => {
         { const: 'a', type: 'string' },
       ]),
     ],
-    ['contains a schema instead of a reference to it', changed('properties/contacts/items', (released.$defs as JsonObject).Contact)],
+    [
+      'contains a schema instead of a reference to it',
+      changed('properties/contacts/items', (released.$defs as JsonObject).Contact),
+    ],
   ])('is compatible when it %s', (_name, current) => {
     expect(incompatibilities(released, current)).toEqual([])
   })
