@@ -88,6 +88,7 @@ async function rebuilt(): Promise<number> {
     groupId: topicPrefix + collection,
     topics: read,
     topicPrefix,
+    log: silentLog,
   })
   const projector = createProjector({
     subscription: {

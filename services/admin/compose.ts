@@ -113,6 +113,7 @@ function composeProjections({ openKafka, openMongo }: Connections, print: Print)
         groupId: `${topicPrefix}contact-import.projector.build.${randomUUID()}`,
         topics: [topics.imports.name, topics.deliveries.name],
         topicPrefix,
+        log: logTo(print),
       }),
       collections: {
         current: async () => ({ revision: 0, stores: [storeOf(collection)] }),

@@ -95,6 +95,7 @@ export function dispatcherParts(config: DispatcherConfig, log: Log, instrument: 
     topics: [topics.imports.name],
     topicPrefix,
     maxFetchBytes,
+    log,
   })
   const aiSystem = createAiSystem({
     url: parseHttpUrl(config.AI_SYSTEM_URL),
@@ -120,7 +121,7 @@ export function dispatcherParts(config: DispatcherConfig, log: Log, instrument: 
       retrySchedule: parseDurations(config.RETRY_SCHEDULE),
     }),
     gate,
-    mayStart: () => subscription.isCounted(),
+    mayStart: () => subscription.isCurrentMember(),
     maxRecording,
     failed: (error) => log.error({ err: error }, 'an attempt ended without its outcome in the log'),
     clock: systemClock,

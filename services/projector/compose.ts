@@ -50,6 +50,7 @@ export function projectorParts(config: ProjectorConfig, log: Log, instrument: In
     groupId: topicPrefix + groupId,
     topics: [topics.imports.name, topics.deliveries.name],
     topicPrefix,
+    log,
   })
   const { db } = mongo
   const lane = createLane({ kafka, topic: topics.jobs, topicPrefix })

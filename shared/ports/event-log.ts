@@ -4,7 +4,7 @@ import type { Instant } from './clock.ts'
 
 export type { RawHeaders, RawParts, RawRecord } from '#shared/domain/events/record.ts'
 
-/** A record to append. Without a partition its key decides (murmur2, as every Kafka client does). */
+/** A record to append. Without `partition`, the key decides (murmur2, as in every Kafka client). */
 export type NewRecord = {
   readonly topic: TopicName
   readonly key: string
@@ -13,7 +13,7 @@ export type NewRecord = {
   readonly value: Uint8Array
 }
 
-/** A record as the log holds it. Foreign or damaged records may lack key or value. */
+/** A record read from the log. Records of other writers may lack a key or a value. */
 export type LogRecord = {
   readonly topic: TopicName
   readonly partition: number
@@ -22,15 +22,15 @@ export type LogRecord = {
   readonly key: string | null
   readonly headers: Readonly<Record<string, string>>
   readonly value: Uint8Array | null
-  /** Key and headers before they were read as text; absent where they never were anything else. */
+  /** Key and headers as bytes; absent when the log holds them as text. */
   readonly raw?: RawParts
 }
 
 /**
  * - appended: acknowledged by all in-sync replicas
- * - refused: the log took nothing, and will not take these records (too large)
- * - overloaded: nothing was sent and nothing will be: too much waits already, or the log is out of reach
- * - ambiguous: the log may or may not hold them, now or a little later
+ * - refused: the log stored nothing and never accepts these records (too large)
+ * - overloaded: nothing was or will be sent: the queue is full or the log cannot be reached
+ * - ambiguous: the log may hold the records, now or a little later, or not
  */
 export type AppendOutcome =
   | { readonly is: 'appended' }
@@ -39,32 +39,32 @@ export type AppendOutcome =
   | { readonly is: 'ambiguous'; readonly cause: unknown }
 
 export interface EventAppender {
-  /** The partition that the key's records go to, in every topic. */
+  /** The partition of the key, in every topic. */
   partitionFor(key: string): number
   /**
-   * Appends the records as one batch: all or none, in order. All must be of one topic and one partition.
-   * Rejects only for records of two topics or partitions, a mistake of the caller. `urgent` passes the bounds of the queue: for facts that exist already and must reach the log.
+   * Appends the records as one batch: all or none, in order. Rejects only when they belong to more than one topic or
+   * partition. `urgent` ignores the limits of the queue, for events that already happened and must reach the log.
    */
   append(records: readonly NewRecord[], options?: { readonly urgent?: boolean }): Promise<AppendOutcome>
 }
 
-/** Appends records as they are; otherwise like `EventAppender`. */
+/** Appends records with their bytes unchanged; otherwise like `EventAppender`. */
 export interface RawAppender {
   append(records: readonly RawRecord[], options?: { readonly urgent?: boolean }): Promise<AppendOutcome>
 }
 
 export interface EventReader {
-  /** The partition's records from the first one appended at or after `since` to the end as of this call. */
+  /** The partition's records from the first one appended at or after `since` to the end at the time of this call. */
   read(topic: TopicName, partition: number, since: Instant): AsyncIterable<LogRecord>
 }
 
-/** Whether the log answers now. Never throws; answers within the time given. */
 export interface EventLogProbe {
+  /** Returns whether the log answers within this time. Never throws. */
   probe(withinMs: number): Promise<boolean>
 }
 
-/** Gives storage back: for topics that are not the truth. Throws `DependencyLost`. */
+/** Deletes records, in topics that can be rebuilt from others. Throws `DependencyLost`. */
 export interface LogTrimmer {
-  /** Removes what a partition holds before the offset, for good; returns how many records that were. */
+  /** Deletes the records of a partition below the offset. Returns how many there were. */
   removeBefore(topic: TopicName, partition: number, offset: number): Promise<number>
 }

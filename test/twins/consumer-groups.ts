@@ -9,7 +9,7 @@ export type GroupMember = {
   assigned(partitions: readonly TopicPartition[]): void
 }
 
-/** The consumer groups of a log in memory: who belongs to them, who owns what, and what they committed. */
+/** Consumer groups of the in-memory event log: members, owned partitions and committed positions. */
 export type MemoryGroups = {
   join(groupId: string, member: GroupMember): void
   leave(groupId: string, member: GroupMember): void
@@ -33,7 +33,7 @@ export function createMemoryGroups(): MemoryGroups {
     return known
   }
 
-  /** All members hear that it begins before any hears what it has now, as in a real group. */
+  /** As in Kafka, all members get `rebalancing` before any gets `assigned`. */
   function rebalance(group: Group, members: GroupMember[]) {
     for (const member of group.members) if (group.shares.has(member.id)) member.rebalancing()
     group.members = members

@@ -3,7 +3,7 @@ import { createPartitionFor } from '#shared/adapters/kafka/produce/partition-for
 import type { Instant } from '#shared/ports/clock.ts'
 import type { AppendOutcome, EventAppender, EventReader, LogRecord, NewRecord } from '#shared/ports/event-log.ts'
 
-/** What the next append answers instead, and whether its records are in the log all the same. */
+/** Replaces the outcome of an append. `stored`: the records are stored all the same. */
 export type AppendFault = { readonly outcome: AppendOutcome; readonly stored: boolean }
 
 export type MemoryEventLog = EventAppender &
@@ -11,12 +11,12 @@ export type MemoryEventLog = EventAppender &
     /** All records of a topic, by partition and offset. */
     records(topic: TopicName): readonly LogRecord[]
     partition(topic: TopicName, partition: number): readonly LogRecord[]
-    /** Called after each append; returns how to stop that. */
+    /** Calls the listener after each append. Returns the function that removes it. */
     onAppend(listener: () => void): () => void
     failNextAppend(fault: AppendFault): void
   }
 
-/** The log as an array per partition. Fulfils the same contract as the one in Kafka, within one process. */
+/** Twin of the Kafka event log: one array per partition. Passes the same contract suite. */
 export function createMemoryEventLog({ now = Date.now }: { readonly now?: () => Instant } = {}): MemoryEventLog {
   const partitionFor = createPartitionFor()
   const listeners = new Set<() => void>()

@@ -1,27 +1,29 @@
 import { randomUUID } from 'node:crypto'
 import type { TopicName } from '#schemas/events/catalogue.ts'
-import type { Position, Subscription, SubscriptionHandlers, TopicPartition } from '#shared/ports/subscription.ts'
+import type {
+  PartitionReading,
+  Subscription,
+  SubscriptionHandlers,
+  TopicPartition,
+} from '#shared/ports/subscription.ts'
 import { createEventLoopYield } from '#shared/runtime/event-loop-yield.ts'
+import type { Log } from '#shared/runtime/log.ts'
 import type { GroupMember, MemoryGroups } from './consumer-groups.ts'
 import type { MemoryEventLog } from './event-log.ts'
 
 export type MemorySubscriptionOptions = {
-  readonly log: MemoryEventLog
+  readonly eventLog: MemoryEventLog
   readonly groups: MemoryGroups
   readonly groupId: string
   readonly topics: readonly TopicName[]
+  readonly log: Log
 }
 
-/** Records handed over at once. */
-const batchRecords = 100
-
-type Reading = { readonly place: TopicPartition; next: number; paused: boolean; busy: boolean }
-
-/** Membership in a group of a log in memory. Fulfils the same contract as the one in Kafka. */
-export function createMemorySubscription({ log, groups, groupId, topics }: MemorySubscriptionOptions): Subscription {
+/** Twin of the Kafka subscription, on the in-memory event log. Passes the same contract suite. */
+export function createMemorySubscription(options: MemorySubscriptionOptions): Subscription {
+  const { eventLog, groups, groupId, topics } = options
   const id = randomUUID()
-  const yieldToEventLoop = createEventLoopYield(1)
-  let readings = new Map<string, Reading>()
+  const deliveries = createDeliveries(options)
   let handlers: SubscriptionHandlers | null = null
   let joinedBefore = false
   let stopListening = () => {}
@@ -30,24 +32,59 @@ export function createMemorySubscription({ log, groups, groupId, topics }: Memor
     id,
     topics,
     rebalancing() {
-      readings = new Map()
+      deliveries.end()
       handlers?.rebalancing()
     },
     assigned(partitions) {
-      readings = new Map(
-        partitions.map((place) => [keyOf(place), { place, next: 0, paused: true, busy: false }] as const),
-      )
-      const kept = joinedBefore
+      deliveries.begin(partitions)
+      const memberKept = joinedBefore
       joinedBefore = true
-      handlers?.assigned(partitions, kept)
+      handlers?.assigned(partitions, memberKept)
     },
   }
 
-  function wake() {
-    for (const reading of readings.values()) void deliver(reading)
+  return {
+    ...deliveries.reading,
+    async start(given) {
+      handlers = given
+      stopListening = eventLog.onAppend(deliveries.wake)
+      await deliveries.join(given)
+      groups.join(groupId, member)
+    },
+    isCurrentMember: () => handlers !== null && deliveries.isAssigned(),
+    committed: async (partitions) =>
+      groups.committed(groupId).filter((position) => partitions.some((one) => keyOf(one) === keyOf(position))),
+    beginnings: async (partitions) => partitions.map((partition) => ({ ...partition, offset: 0 })),
+    async commit(positions) {
+      if (handlers === null || positions.some((position) => !groups.owns(groupId, id, position)))
+        throw new Error('The group does not accept commits of this member now.')
+      groups.commit(
+        groupId,
+        positions.map((position) => ({ ...position, metadata: position.metadata ?? '' })),
+      )
+    },
+    async stop() {
+      if (handlers === null) return
+      handlers = null
+      deliveries.end()
+      stopListening()
+      groups.leave(groupId, member)
+    },
   }
+}
 
-  const current = (reading: Reading) => readings.get(keyOf(reading.place)) === reading && !reading.paused
+type Reading = { readonly place: TopicPartition; next: number; paused: boolean; busy: boolean }
+
+/** Records per call of the handler. */
+const batchRecords = 100
+
+/** Delivers the records of the assigned partitions to the handler. */
+function createDeliveries({ eventLog, log }: Pick<MemorySubscriptionOptions, 'eventLog' | 'log'>) {
+  const yieldToEventLoop = createEventLoopYield(1)
+  let handle: SubscriptionHandlers['records'] = () => {}
+  let readings = new Map<string, Reading>()
+
+  const isReading = (reading: Reading) => readings.get(keyOf(reading.place)) === reading && !reading.paused
 
   async function deliver(reading: Reading) {
     if (reading.busy) return
@@ -56,24 +93,17 @@ export function createMemorySubscription({ log, groups, groupId, topics }: Memor
       await yieldToEventLoop()
       const { topic, partition } = reading.place
       const from = reading.next
-      const records = log.partition(topic, partition).slice(from, from + batchRecords)
-      if (records.length === 0 || handlers === null || !current(reading)) break
+      const records = eventLog.partition(topic, partition).slice(from, from + batchRecords)
+      if (records.length === 0 || !isReading(reading)) break
       try {
-        await handlers.records(records)
-        // An `open` by the handler itself wins.
+        await handle(records)
+        // Unless the handler itself opened the partition at another offset.
         if (reading.next === from) reading.next = from + records.length
-      } catch {} // the same records again, in another turn
+      } catch (err) {
+        log.error({ topic, partition, offset: from, err }, 'handling records failed; retrying')
+      }
     }
     reading.busy = false
-  }
-
-  function open({ topic, partition, offset }: Position) {
-    const reading = readings.get(keyOf({ topic, partition }))
-    if (reading === undefined) return
-    // A new object: whatever is under way for the old position no longer counts.
-    const fresh = { place: reading.place, next: offset, paused: false, busy: false }
-    readings.set(keyOf({ topic, partition }), fresh)
-    void deliver(fresh)
   }
 
   function setPaused(place: TopicPartition, paused: boolean) {
@@ -83,34 +113,34 @@ export function createMemorySubscription({ log, groups, groupId, topics }: Memor
     if (!paused) void deliver(reading)
   }
 
+  const reading: PartitionReading = {
+    open({ topic, partition, offset }) {
+      const place = { topic, partition }
+      if (!readings.has(keyOf(place))) return
+      // A new object, so that a delivery in progress from the old offset ends.
+      const opened = { place, next: offset, paused: false, busy: false }
+      readings.set(keyOf(place), opened)
+      void deliver(opened)
+    },
+    pause: (place) => setPaused(place, true),
+    resume: (place) => setPaused(place, false),
+  }
+
   return {
-    async start(given) {
-      handlers = given
-      stopListening = log.onAppend(wake)
+    reading,
+    isAssigned: () => readings.size > 0,
+    async join(handlers: SubscriptionHandlers) {
+      handle = (records) => handlers.records(records)
       await yieldToEventLoop()
-      groups.join(groupId, member)
     },
-    isCounted: () => handlers !== null && readings.size > 0,
-    committed: async (partitions) =>
-      groups.committed(groupId).filter((position) => partitions.some((one) => keyOf(one) === keyOf(position))),
-    beginnings: async (partitions) => partitions.map((partition) => ({ ...partition, offset: 0 })),
-    open,
-    pause: (partition) => setPaused(partition, true),
-    resume: (partition) => setPaused(partition, false),
-    async commit(positions) {
-      if (handlers === null || positions.some((position) => !groups.owns(groupId, id, position)))
-        throw new Error('The group does not take commits of this member now.')
-      groups.commit(
-        groupId,
-        positions.map((position) => ({ ...position, metadata: position.metadata ?? '' })),
-      )
+    begin(places: readonly TopicPartition[]) {
+      readings = new Map(places.map((place) => [keyOf(place), { place, next: 0, paused: true, busy: false }]))
     },
-    async stop() {
-      if (handlers === null) return
-      handlers = null
+    end() {
       readings = new Map()
-      stopListening()
-      groups.leave(groupId, member)
+    },
+    wake() {
+      for (const one of readings.values()) void deliver(one)
     },
   }
 }

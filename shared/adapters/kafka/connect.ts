@@ -1,24 +1,22 @@
 import { Kafka, type LogEntry, logLevel, type SASLOptions } from 'kafkajs'
 import { registerCodecs } from './patches/codecs.ts'
-import { patchRecordDecoder } from './patches/record-decoder.ts'
-import { patchRecordEncoder } from './patches/record-encoder.ts'
 import { patchRequestQueueTimer } from './patches/request-queue-timer.ts'
 
 export type KafkaLogLevel = 'warn' | 'info'
-/** What kafkajs has to say. Details hold addresses, group and member ids and stacks; never keys, headers or values. */
+/** `details` holds addresses, group and member ids and stacks; never keys, headers or values. */
 export type KafkaLog = (level: KafkaLogLevel, message: string, details: Readonly<Record<string, unknown>>) => void
 
 export type KafkaOptions = {
-  /** `host:port` of some brokers; the rest are learned from them. */
+  /** `host:port` of some brokers, which return the addresses of the others. */
   readonly brokers: readonly string[]
   readonly clientId: string
   readonly log?: KafkaLog
-  /** Plain text without authentication when absent. */
+  /** Default: no TLS and no authentication. */
   readonly security?: KafkaSecurity
 }
 
 export type KafkaSecurity = {
-  /** Texts in PEM. Without `ca` Node's own list of authorities is asked; `cert` and `key` prove who this process is. */
+  /** PEM texts. Without `ca`, Node's list of authorities is used. `cert` and `key` are the client certificate. */
   readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string } | null
   readonly sasl: {
     readonly mechanism: 'PLAIN' | 'SCRAM-SHA-256' | 'SCRAM-SHA-512'
@@ -27,23 +25,15 @@ export type KafkaSecurity = {
   } | null
 }
 
-/**
- * Silent connections are given up after 3 s: a broker in reach accepts in milliseconds, and a lost one must be noticed
- * before a client's patience ends. Requests get 10 s: a broker may stop that long for its disk or a garbage collection.
- */
+/** Connecting takes a reachable broker milliseconds. A request may wait for a slow disk or a garbage collection. */
 const timeouts = { connectionTimeout: 3_000, authenticationTimeout: 3_000, requestTimeout: 10_000 }
 
-/**
- * How often kafkajs itself tries to reach the cluster before it rejects: about 0.7 s. The lane, the membership and the
- * admin link each go on trying after that, so a longer wait here would only delay the answer to a caller.
- */
+/** kafkajs gives up after about 0.7 s. Lane and membership retry after that, and admin requests fail fast. */
 const retry = { initialRetryTime: 100, multiplier: 2, factor: 0.2, maxRetryTime: 1_000, retries: 3 }
 
-/** A kafkajs client without connections yet, with the codecs and the patches in place. */
+/** Applies the patches and returns a kafkajs client, which has no connections yet. */
 export function createKafka({ brokers, clientId, log = () => {}, security }: KafkaOptions): Kafka {
   patchRequestQueueTimer()
-  patchRecordEncoder()
-  patchRecordDecoder()
   registerCodecs()
   return new Kafka({
     ...timeouts,
@@ -73,10 +63,10 @@ function toSasl({ mechanism, username, password }: NonNullable<KafkaSecurity['sa
   }
 }
 
-/** The lane limits retries on purpose: with one outstanding send and a replaced producer nothing can be lost. */
+/** Not relevant: a lane has one outstanding send and replaces its producer after a failure. kafkajs's logs have no code. */
 const knownWarning = 'Limiting retries for the idempotent producer may invalidate EoS guarantees'
 
-/** At most `warn`: what kafkajs calls an error it mostly retries, and what remains its caller learns and reports. */
+/** Never above `warn`: kafkajs retries most of what it logs as an error, and its caller reports the rest. */
 function forward(
   { level, log: { message, timestamp: _, logger: __, ...details }, namespace }: LogEntry,
   log: KafkaLog,

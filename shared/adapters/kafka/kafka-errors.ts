@@ -1,18 +1,18 @@
-/** Refusals of a record batch for its size (Kafka protocol error codes 10 and 18). */
+/** Kafka protocol error codes 10 and 18. */
 const tooLarge = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
 
-/** Whether a kafkajs error, or one it wraps, says that the broker took none of a batch because of its size. */
+/** Whether the error, or one of its causes, is a refusal of a whole batch because of its size. */
 export function isTooLarge(error: unknown): boolean {
-  return causes(error).some((one) => 'type' in one && typeof one.type === 'string' && tooLarge.has(one.type))
+  return causesOf(error).some((one) => 'type' in one && typeof one.type === 'string' && tooLarge.has(one.type))
 }
 
-/** Whether a kafkajs error, or one it wraps, is this error of the Kafka protocol. */
+/** Whether the error, or one of its causes, is this error of the Kafka protocol, by the name kafkajs gives it in `type`. */
 export function isProtocolError(error: unknown, type: string): boolean {
-  return causes(error).some((one) => 'type' in one && one.type === type)
+  return causesOf(error).some((one) => 'type' in one && one.type === type)
 }
 
-/** kafkajs wraps what it gave up on; the chain is short, and bounded here against a circle. */
-function causes(error: unknown): Error[] {
+/** kafkajs wraps the last error of its retries. The limit guards against a cycle. */
+function causesOf(error: unknown): Error[] {
   const chain: Error[] = []
   for (let one = error; one instanceof Error && chain.length < 10; one = one.cause) chain.push(one)
   return chain

@@ -1,13 +1,12 @@
 import type { IHeaders, KafkaMessage } from 'kafkajs'
 import type { TopicName } from '#schemas/events/catalogue.ts'
 import type { LogRecord, RawHeaders, RawParts } from '#shared/ports/event-log.ts'
-import { headerTexts } from './patches/record-decoder.ts'
 
-/** Offsets are 64 bits on the wire and exact as numbers below 2^53, which no partition will reach. */
+/** Offsets have 64 bits; as numbers they are exact below 2^53, far above any real offset. */
 export const toLogRecord = (topic: TopicName, partition: number, message: KafkaMessage): LogRecord =>
   new KafkaRecord(topic, partition, message)
 
-/** A class, since a getter in an object literal is made anew with every object. */
+/** A class, because an object literal creates the getter again for every record. */
 class KafkaRecord implements LogRecord {
   readonly topic: TopicName
   readonly partition: number
@@ -22,21 +21,31 @@ class KafkaRecord implements LogRecord {
     this.topic = topic
     this.partition = partition
     this.offset = Number(message.offset)
-    // kafkajs gives the batch's append time for topics with LogAppendTime.
+    // The append time of the batch, because the topics use LogAppendTime.
     this.appendedAt = Number(message.timestamp)
     this.key = message.key === null ? null : message.key.toString('utf8')
-    this.headers = headerTexts(message)
+    this.headers = headerTexts(message.headers)
     this.value = message.value
     this.#message = message
   }
 
-  /** Asked for only when a record cannot be read. */
+  /** Used only when a record cannot be decoded. */
   get raw(): RawParts {
     return { key: this.#message.key, headers: rawHeaders(this.#message.headers) }
   }
 }
 
-/** kafkajs cannot write a header without a value, so such a one is empty here. */
+/** Of a repeated header the last value counts, as in `lastHeader` of Kafka's Java client. */
+function headerTexts(headers: IHeaders = {}): Readonly<Record<string, string>> {
+  const texts: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    const last = Array.isArray(value) ? value.at(-1) : value
+    texts[name] = last?.toString() ?? ''
+  }
+  return texts
+}
+
+/** kafkajs cannot write a header with a null value, so null becomes empty. */
 const rawHeaders = (headers: IHeaders = {}): RawHeaders =>
   Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [

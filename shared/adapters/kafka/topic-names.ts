@@ -1,6 +1,6 @@
 import { type TopicName, topics } from '#schemas/events/catalogue.ts'
 
-/** Between the catalogue's names and those in the cluster, which differ by a prefix where several installations share one. */
+/** Names in the cluster have a prefix when several installations share a cluster. */
 export type TopicNames = {
   inCluster(topic: TopicName): string
   inCatalogue(name: string): TopicName | null

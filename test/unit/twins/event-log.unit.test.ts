@@ -6,10 +6,10 @@ import { createMemoryGroups } from '#test/twins/consumer-groups.ts'
 import { createMemoryEventLog } from '#test/twins/event-log.ts'
 import { createMemorySubscription } from '#test/twins/subscription.ts'
 
-describe('the log in memory', () => {
+describe('the in-memory event log', () => {
   eventLogContract({ create: async () => ({ ...createMemoryEventLog(), stop: async () => {} }) })
 
-  it('fails the next append as told, with or without keeping its records', async () => {
+  it('returns a planned outcome for the next append, with or without storing its records', async () => {
     const log = createMemoryEventLog()
     const record = { topic: 'contact-import.imports', key: 'k', headers: {}, value: Buffer.from('{}') } as const
     const ambiguous = { is: 'ambiguous', cause: new Error('lost') } as const
@@ -22,17 +22,17 @@ describe('the log in memory', () => {
   })
 })
 
-describe('a subscription to the log in memory', () => {
+describe('the in-memory subscription', () => {
   subscriptionContract({
     create: async () => {
-      const log = createMemoryEventLog()
+      const eventLog = createMemoryEventLog()
       const groups = createMemoryGroups()
       const members: Subscription[] = []
       return {
-        appender: log,
-        member() {
+        appender: eventLog,
+        member(log) {
           const topics = ['contact-import.imports', 'contact-import.deliveries'] as const
-          const member = createMemorySubscription({ log, groups, groupId: 'g', topics })
+          const member = createMemorySubscription({ eventLog, groups, groupId: 'g', topics, log })
           members.push(member)
           return member
         },

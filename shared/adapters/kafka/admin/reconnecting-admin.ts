@@ -1,17 +1,17 @@
 import type { Admin, Kafka } from 'kafkajs'
+import { withDeadline } from '#shared/runtime/deadline.ts'
 import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
-import { within } from '../within.ts'
 
 export type ReconnectingAdmin = {
-  /** Asks the cluster. Throws `DependencyLost`; the next call then begins with a fresh connection. */
-  ask<T>(question: (admin: Admin) => Promise<T>): Promise<T>
+  /** Throws `DependencyLost` for any failure; the next call then uses a new connection. */
+  run<T>(request: (admin: Admin) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
-/** kafkajs waits for requests under way, which a hanging broker never answers. */
+/** kafkajs waits for requests in flight, which a broker that hangs never answers. */
 const closeWithinMs = 1_000
 
-/** An admin client that connects when first asked and is replaced after a failure. */
+/** An admin client that connects with the first request and is replaced after a failure. */
 export function createReconnectingAdmin(kafka: Kafka): ReconnectingAdmin {
   let current: Promise<Admin> | null = null
   let closed = false
@@ -27,12 +27,12 @@ export function createReconnectingAdmin(kafka: Kafka): ReconnectingAdmin {
     }
   }
 
-  async function ask<T>(question: (admin: Admin) => Promise<T>): Promise<T> {
+  async function run<T>(request: (admin: Admin) => Promise<T>): Promise<T> {
     if (closed) throw new DependencyLost('event_log', new Error('The connection to the event log was closed.'))
     current ??= connect()
     const used = current
     try {
-      return await question(await used)
+      return await request(await used)
     } catch (error) {
       if (current === used) {
         current = null
@@ -46,14 +46,14 @@ export function createReconnectingAdmin(kafka: Kafka): ReconnectingAdmin {
     closed = true
     const last = current
     current = null
-    const disconnected = last?.then((admin) => admin.disconnect())
-    if (disconnected !== undefined) await within(closeWithinMs, disconnected)
+    const disconnected = last?.then((admin) => admin.disconnect()).catch(() => {})
+    if (disconnected !== undefined) await withDeadline(disconnected, closeWithinMs, () => {})
   }
 
-  return { ask, close }
+  return { run, close }
 }
 
-/** kafkajs waits here for requests under way; nobody needs to wait with it. */
+/** Not awaited: kafkajs waits until the requests in flight time out. */
 function disconnect(admin: Admin) {
   admin.disconnect().catch(() => {})
 }

@@ -1,17 +1,17 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import kafkajs, { type Admin, type ITopicConfig, type ITopicMetadata, type Kafka } from 'kafkajs'
 import { topics as catalogue, type Topic } from '#schemas/events/catalogue.ts'
+import { fixedDelay, retry } from '#shared/runtime/retry.ts'
 import { isProtocolError } from '../kafka-errors.ts'
 import { createTopicNames } from '../topic-names.ts'
 import { createReconnectingAdmin } from './reconnecting-admin.ts'
 
 export type TopicOptions = {
   readonly topicPrefix?: string
-  /** Topics to look at; those of the catalogue by default. */
+  /** Default: the topics of the catalogue. */
   readonly topics?: readonly Topic[]
 }
 
-/** The cluster's topics are not those of the catalogue. Nothing was changed; an operator has to decide. */
+/** The cluster's topics differ from the catalogue. Nothing was changed; an operator must decide. */
 export class TopicDrift extends Error {
   readonly drift: readonly string[]
 
@@ -22,14 +22,14 @@ export class TopicDrift extends Error {
   }
 }
 
-/** How long a new topic may take to be known to every broker. */
-const visibleWithinMs = 15_000
+/** How long the brokers may take until all of them serve a new topic. */
+const servedWithinMs = 15_000
 
-/** One sentence for each difference between the cluster's topics and the catalogue. Throws `DependencyLost`. */
+/** Returns one sentence per difference between the cluster's topics and the catalogue. Throws `DependencyLost`. */
 export async function checkTopics(kafka: Kafka, options: TopicOptions = {}): Promise<readonly string[]> {
   const admin = createReconnectingAdmin(kafka)
   try {
-    return await admin.ask(async (client) => {
+    return await admin.run(async (client) => {
       const wanted = wantedTopics(options)
       const found = await describe(client, [...wanted.keys()])
       return [...wanted].flatMap(([name, topic]) => driftOf(name, topic, found.get(name)))
@@ -40,14 +40,14 @@ export async function checkTopics(kafka: Kafka, options: TopicOptions = {}): Pro
 }
 
 /**
- * Creates the topics that are absent; several processes may do so at once. Throws `TopicDrift` when an existing topic
- * differs, before it creates any, and `DependencyLost` when the cluster cannot be reached.
+ * Creates the missing topics; safe when several processes do this at once. When an existing topic differs from the
+ * catalogue, creates none and throws `TopicDrift`. Throws `DependencyLost` when the cluster cannot be reached.
  */
 export async function applyTopics(kafka: Kafka, options: TopicOptions = {}): Promise<void> {
   const wanted = wantedTopics(options)
   const admin = createReconnectingAdmin(kafka)
   try {
-    const drift = await admin.ask(async (client) => {
+    const drift = await admin.run(async (client) => {
       const found = await describe(client, [...wanted.keys()])
       const drift = [...wanted].flatMap(([name, topic]) =>
         found.has(name) ? driftOf(name, topic, found.get(name)) : [],
@@ -60,7 +60,7 @@ export async function applyTopics(kafka: Kafka, options: TopicOptions = {}): Pro
   } finally {
     await admin.close()
   }
-  await untilAsWanted(kafka, options)
+  await untilServed(kafka, options)
 }
 
 function wantedTopics({ topicPrefix, topics = Object.values(catalogue) }: TopicOptions): ReadonlyMap<string, Topic> {
@@ -79,11 +79,11 @@ async function create(admin: Admin, absent: readonly (readonly [string, Topic])[
       configEntries: Object.entries(entries).map(([name, value]) => ({ name, value })),
     }
   })
-  // False when another process was first; whatever it created is checked afterwards.
+  // Returns false when another process created them first; `untilServed` checks the result in any case.
   await admin.createTopics({ topics, waitForLeaders: false })
 }
 
-/** The broker's default replication factor, which -1 stands for in a new topic. */
+/** The broker's default replication factor, which a new topic gets by `replicationFactor: -1`. */
 async function defaultReplicas(admin: Admin): Promise<number> {
   const { brokers } = await admin.describeCluster()
   const name = String(brokers[0]?.nodeId ?? 0)
@@ -135,28 +135,32 @@ function driftOf(name: string, topic: Topic, found: Found | undefined): readonly
   return drift
 }
 
-/** New topics become visible to one broker after the other, and their leaders begin to answer a little later still. */
-async function untilAsWanted(kafka: Kafka, options: TopicOptions): Promise<void> {
-  const deadline = performance.now() + visibleWithinMs
-  for (;;) {
-    const drift = await checkServed(kafka, options).catch((error: unknown) => {
-      if (stillStarting.some((type) => isProtocolError(error, type))) return ['A new topic is not yet served.']
-      throw error
-    })
-    if (drift.length === 0) return
-    if (performance.now() > deadline) throw new TopicDrift(drift)
-    await delay(100)
-  }
+/** After a creation, brokers learn the new topics one after the other, and leaders start to answer a little later. */
+async function untilServed(kafka: Kafka, options: TopicOptions): Promise<void> {
+  const served = await retry(
+    async () => {
+      const drift = await checkServed(kafka, options)
+      if (drift.length > 0) throw new TopicDrift(drift)
+    },
+    {
+      delays: fixedDelay(100, servedWithinMs),
+      onError(error) {
+        if (!(error instanceof TopicDrift) && !transientErrors.some((type) => isProtocolError(error, type))) throw error
+      },
+    },
+  )
+  if (served.is === 'done') return
+  throw served.lastError instanceof TopicDrift ? served.lastError : new TopicDrift(['A new topic is not yet served.'])
 }
 
-const stillStarting = ['UNKNOWN_TOPIC_OR_PARTITION', 'LEADER_NOT_AVAILABLE', 'NOT_LEADER_FOR_PARTITION']
+const transientErrors = ['UNKNOWN_TOPIC_OR_PARTITION', 'LEADER_NOT_AVAILABLE', 'NOT_LEADER_FOR_PARTITION']
 
 async function checkServed(kafka: Kafka, options: TopicOptions): Promise<readonly string[]> {
   const drift = await checkTopics(kafka, options)
   if (drift.length > 0) return drift
   const admin = createReconnectingAdmin(kafka)
   try {
-    for (const name of wantedTopics(options).keys()) await admin.ask((client) => client.fetchTopicOffsets(name))
+    for (const name of wantedTopics(options).keys()) await admin.run((client) => client.fetchTopicOffsets(name))
     return []
   } finally {
     await admin.close()

@@ -3,7 +3,7 @@ import type { LogTrimmer } from '#shared/ports/event-log.ts'
 import { createTopicNames } from '../topic-names.ts'
 import { createReconnectingAdmin } from './reconnecting-admin.ts'
 
-/** Removes by Kafka's DeleteRecords. Offsets go on as before, so readers and dead letters keep their places. */
+/** Uses Kafka's DeleteRecords. The offsets of the remaining records do not change. */
 export function createTrimmer(options: {
   readonly kafka: Kafka
   readonly topicPrefix?: string
@@ -14,7 +14,7 @@ export function createTrimmer(options: {
   return {
     async removeBefore(topic, partition, offset) {
       const name = names.inCluster(topic)
-      return admin.ask(async (client) => {
+      return admin.run(async (client) => {
         const offsets = await client.fetchTopicOffsets(name)
         const low = Number(offsets.find((one) => one.partition === partition)?.low ?? offset)
         if (low >= offset) return 0

@@ -1,13 +1,12 @@
-/** Lets one holder at a time have a key, in the order of arrival. */
 export type KeyedMutex = {
-  /** Resolves when it is this caller's turn, with the function that ends it. */
-  enter(key: string): Promise<() => void>
+  /** Waits until the key is free, in order of arrival. Returns the function that releases it. */
+  acquire(key: string): Promise<() => void>
 }
 
 export function createKeyedMutex(): KeyedMutex {
   const last = new Map<string, Promise<void>>()
   return {
-    async enter(key) {
+    async acquire(key) {
       const before = last.get(key)
       const mine = Promise.withResolvers<void>()
       last.set(key, mine.promise)

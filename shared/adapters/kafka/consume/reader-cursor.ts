@@ -1,67 +1,71 @@
 import type { LogRecord } from '#shared/ports/event-log.ts'
+import { withDeadline } from '#shared/runtime/deadline.ts'
 
 export type CursorOptions = {
   readonly from: number
-  /** The offset that ends the read; it is not part of it. */
+  /** Excluded. */
   readonly end: number
   readonly pause: () => void
   readonly resume: () => void
-  /** How long nothing may arrive while somebody waits for it, in milliseconds. */
+  /** Milliseconds without a record, while one is awaited, after which the read fails. */
   readonly idleTimeoutMs: number
 }
 
 export type Cursor = {
-  /** The offset wanted next. */
+  /** The next offset to fetch. */
   next(): number
   wantsMore(): boolean
   push(records: readonly LogRecord[], passedOffset: number): void
-  /** Ends the read for whoever waits. */
+  /** Makes `records` throw the error once the buffer is empty. */
   fail(error: unknown): void
   records(): AsyncGenerator<LogRecord, void, undefined>
 }
 
-/** What waits for a slow reader: above the first bound the partition is paused, below the second resumed. */
+/** `full`: the buffer exceeded its upper bound and has not yet fallen below its lower one. */
+type State = { readonly is: 'reading' } | { readonly is: 'full' } | { readonly is: 'failed'; readonly error: unknown }
+
+/** Bounds of the buffer for a slow consumer of the records: pause above the first, resume below the second. */
 const pauseAboveBytes = 8 * 1024 * 1024
 const resumeBelowBytes = 4 * 1024 * 1024
-/** A record's headers and objects; with small values they are nearly all of it. */
+/** Headers and objects of a record, which exceed a small value by far. */
 const bytesPerRecord = 2 * 1024
 
-/** One read under way: takes batches as they come, gives records as they are asked for, and holds back the difference. */
+/** Buffers the batches of one read between the fetches of kafkajs and the consumer of the records. */
 export function createCursor({ from, end, pause, resume, idleTimeoutMs }: CursorOptions): Cursor {
-  const batches: LogRecord[][] = []
-  let bytes = 0
+  const buffer = { batches: [] as LogRecord[][], bytes: 0 }
+  let state: State = { is: 'reading' }
   let next = from
-  let full = false
-  let failure: { error: unknown } | null = null
   let arrived = Promise.withResolvers<void>()
 
   function push(records: readonly LogRecord[], passedOffset: number) {
     const wanted = records.filter(({ offset }) => offset >= next && offset < end)
-    if (wanted.length > 0) batches.push(wanted)
-    bytes += sizeOf(wanted)
+    if (wanted.length > 0) buffer.batches.push(wanted)
+    buffer.bytes += sizeOf(wanted)
     next = Math.max(next, passedOffset + 1)
-    full = bytes > pauseAboveBytes
-    if (full || next >= end) pause()
+    if (state.is !== 'failed') state = { is: buffer.bytes > pauseAboveBytes ? 'full' : 'reading' }
+    if (state.is === 'full' || next >= end) pause()
     arrived.resolve()
   }
 
   function take(): LogRecord[] | undefined {
-    const batch = batches.shift()
-    bytes -= sizeOf(batch ?? [])
-    if (full && bytes < resumeBelowBytes) {
-      full = false
+    const batch = buffer.batches.shift()
+    buffer.bytes -= sizeOf(batch ?? [])
+    if (state.is === 'full' && buffer.bytes < resumeBelowBytes) {
+      state = { is: 'reading' }
       if (next < end) resume()
     }
     return batch
   }
 
+  function fail(error: unknown) {
+    if (state.is !== 'failed') state = { is: 'failed', error }
+    arrived.resolve()
+  }
+
   async function arrival() {
-    const timer = setTimeout(() => {
-      failure ??= { error: new Error(`The event log sent nothing for ${idleTimeoutMs} ms.`) }
-      arrived.resolve()
-    }, idleTimeoutMs)
-    await arrived.promise
-    clearTimeout(timer)
+    await withDeadline(arrived.promise, idleTimeoutMs, () =>
+      fail(new Error(`The event log sent nothing for ${idleTimeoutMs} ms.`)),
+    )
     arrived = Promise.withResolvers()
   }
 
@@ -70,21 +74,12 @@ export function createCursor({ from, end, pause, resume, idleTimeoutMs }: Cursor
       const batch = take()
       if (batch !== undefined) yield* batch
       else if (next >= end) return
-      else if (failure !== null) throw failure.error
+      else if (state.is === 'failed') throw state.error
       else await arrival()
     }
   }
 
-  return {
-    next: () => next,
-    wantsMore: () => !full && next < end,
-    push,
-    fail(error) {
-      failure ??= { error }
-      arrived.resolve()
-    },
-    records,
-  }
+  return { next: () => next, wantsMore: () => state.is === 'reading' && next < end, push, fail, records }
 }
 
 function sizeOf(records: readonly LogRecord[]): number {

@@ -1,32 +1,32 @@
-/** What a consumer's events say about whether it is still on its way into the group. */
+/** Detects from a consumer's events that it stopped joining its group although it has not become a member. */
 export type StuckJoinDetector = {
-  /** kafkajs sends a request to join, perhaps not the first for this generation. */
-  joining(): void
+  /** kafkajs sends a request to join; there may be several before a generation begins. */
+  joinRequested(): void
   /** A generation began. Returns how many requests to join it took. */
   joined(): number
-  /** Returns whether the consumer gave up joining and goes on in a generation that is over, or never began. */
-  fetchBegan(nodeId: number): boolean
-  /** Not told of a fetch that failed. */
+  /** Returns true when kafkajs fetches again although the requested join has not ended. */
+  fetchStarted(nodeId: number): boolean
+  /** Called for successful fetches only. */
   fetchEnded(nodeId: number): void
-  /** Whether joining has taken longer than it can. */
+  /** True when joining takes longer than any join can. */
   isOverdue(): boolean
 }
 
-/** A rebalance, with the request's time-out after it and that of the assignment's, and a little more. */
+/** Above the rebalance timeout plus the request timeouts of JoinGroup and SyncGroup. */
 const longestJoinMs = 30_000
 
 /**
- * When joining fails for good (say, the coordinator is loading its groups), kafkajs 2.2.4 starts to fetch again in the
- * generation it had. The group may still count that one, so fetches and heartbeats would succeed for ever, with the
- * consumer a member in nobody's eyes. While one fetcher joins (a fetch may, when a leader moved), those of other brokers
- * go on as they should: only a fetch that begins while none is under way, or again after it failed, tells.
+ * When joining fails permanently (for example with GROUP_LOAD_IN_PROGRESS), kafkajs 2.2.4 fetches on with its previous
+ * generation. Fetches and heartbeats may then succeed without end although no generation includes this member.
+ * While one fetcher joins, the fetchers of other brokers rightly continue. So only a fetch that starts while none is
+ * in flight, or after a failed one of the same broker, shows that joining was given up.
  */
 export function createStuckJoinDetector(now: () => number = () => performance.now()): StuckJoinDetector {
   const fetching = new Set<number>()
   let requests = 0
   let lastRequest = 0
   return {
-    joining() {
+    joinRequested() {
       requests += 1
       lastRequest = now()
     },
@@ -35,10 +35,10 @@ export function createStuckJoinDetector(now: () => number = () => performance.no
       requests = 0
       return taken
     },
-    fetchBegan(nodeId) {
-      const goesOn = requests > 0 && (fetching.size === 0 || fetching.has(nodeId))
+    fetchStarted(nodeId) {
+      const isStuck = requests > 0 && (fetching.size === 0 || fetching.has(nodeId))
       fetching.add(nodeId)
-      return goesOn
+      return isStuck
     },
     fetchEnded: (nodeId) => void fetching.delete(nodeId),
     isOverdue: () => requests > 0 && now() - lastRequest > longestJoinMs,

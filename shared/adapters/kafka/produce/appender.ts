@@ -1,6 +1,6 @@
 import type { Lane } from './lane.ts'
 
-/** One appender for several topics: each append goes to the lane of its topic. Starts and stops all of them. */
+/** Appends to several topics, each through its own lane. */
 export function createAppender({ lanes }: { readonly lanes: readonly Lane[] }): Omit<Lane, 'topic'> {
   const byTopic = new Map(lanes.map((lane) => [lane.topic, lane]))
   const [first] = lanes

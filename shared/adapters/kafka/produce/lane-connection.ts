@@ -1,38 +1,40 @@
-import { createBackoff } from '../backoff.ts'
+import { exponentialDelays, retry, tryAgain } from '#shared/runtime/retry.ts'
 import type { LaneProducer } from './lane-producer.ts'
 
 export type LaneConnection = ReturnType<typeof createLaneConnection>
 
-/** Keeps one producer connected, trying for ever, and replaces it when told to. */
+/** Keeps one producer connected. Retries without a limit, because the bound on queueing time answers the callers. */
 export function createLaneConnection(connect: () => Promise<LaneProducer>) {
   let current: Promise<LaneProducer | null> | null = null
   const opened = Promise.withResolvers<void>()
   const closed = new AbortController()
 
-  async function connectOnce(): Promise<LaneProducer | null> {
+  async function connectWithRetries(): Promise<LaneProducer | null> {
     await opened.promise
-    const backoff = createBackoff({ firstMs: 100, lastMs: 1_000, signal: closed.signal })
-    while (!closed.signal.aborted) {
-      try {
+    const connected = await retry(
+      async () => {
         const producer = await connect()
         if (!closed.signal.aborted) return producer
         producer.close()
-      } catch {
-        // kafkajs has logged why; whoever waits is answered by the queue's age bound.
-        await backoff.wait()
-      }
-    }
-    return null
+        return tryAgain // gives up, since the signal is aborted
+      },
+      {
+        delays: exponentialDelays({ firstMs: 100, mostMs: 1_000 }),
+        signal: closed.signal,
+        onError: () => {}, // kafkajs has logged it
+      },
+    )
+    return connected.is === 'done' ? connected.value : null
   }
 
-  /** The connected producer, as soon as there is one; null after `close`. */
+  /** Resolves to the connected producer once there is one, or to null after `close`. */
   function producer(): Promise<LaneProducer | null> {
     if (closed.signal.aborted) return Promise.resolve(null)
-    current ??= connectOnce()
+    current ??= connectWithRetries()
     return current
   }
 
-  /** The producer at hand must not be used again: its sequence numbers are in doubt. */
+  /** Discards the current producer, whose sequence numbers are in doubt, and connects another. */
   function replace() {
     const spent = current
     current = null

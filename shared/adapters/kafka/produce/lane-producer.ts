@@ -1,14 +1,15 @@
 import kafkajs, { type IHeaders, type Kafka, type Message, type RecordMetadata } from 'kafkajs'
 import type { Topic } from '#schemas/events/catalogue.ts'
 import type { NewRecord, RawHeaders, RawRecord } from '#shared/ports/event-log.ts'
+import { withDeadline } from '#shared/runtime/deadline.ts'
 import { isTooLarge } from '../kafka-errors.ts'
 
 /**
- * - appended: every record is acknowledged
- * - too_large: the broker refused the records of at least one partition and took none of that partition
+ * - appended: the broker acknowledged every record
+ * - too_large: the broker refused the records of at least one partition and stored none of that partition
  * - not_sent: no byte of these records left the process, and none will
- * - ambiguous: anything may have happened, or may still happen a little later
- * After `not_sent` and `ambiguous` the producer is spent.
+ * - ambiguous: the broker may have stored the records, or may store them a little later
+ * After `not_sent` and `ambiguous` the producer is closed and must not be used again.
  */
 export type SendOutcome =
   | { readonly is: 'appended' }
@@ -21,7 +22,7 @@ export type PlacedRecord = (NewRecord & { readonly partition: number }) | RawRec
 /** One idempotent producer. Only one `send` at a time: kafkajs loses acknowledged records when sends overlap. */
 export type LaneProducer = {
   send(records: readonly PlacedRecord[]): Promise<SendOutcome>
-  /** Nothing leaves any more from here on, not even a retry that kafkajs has under way. Does not wait. */
+  /** Stops all further sending, including retries by kafkajs. Does not wait. */
   close(): void
 }
 
@@ -29,14 +30,14 @@ export type LaneProducerOptions = {
   readonly kafka: Kafka
   readonly topic: string
   readonly compression: Topic['compression']
-  /** How long one send may take with all of kafkajs's retries, in milliseconds. */
+  /** Limit of one send with all retries by kafkajs, in milliseconds. */
   readonly deadlineMs: number
 }
 
-/** The broker's own wait for its replicas. Below kafkajs's 10 s for the whole request, so that its answer arrives. */
+/** The broker's limit for its replicas. Below the 10 s of kafkajs for the whole request, so that its answer arrives. */
 const replicationTimeoutMs = 8_000
 
-/** Retries for what passes by itself, such as a new leader; with the same sequence numbers, so nothing doubles. */
+/** For transient errors such as a change of leader. kafkajs keeps the sequence numbers, so the broker drops duplicates. */
 const retry = { initialRetryTime: 100, multiplier: 2, factor: 0.2, maxRetryTime: 1_000, retries: 8 }
 
 const codecs = { zstd: kafkajs.CompressionTypes.ZSTD, gzip: kafkajs.CompressionTypes.GZIP } as const
@@ -48,7 +49,6 @@ export async function connectLaneProducer(options: LaneProducerOptions): Promise
     idempotent: true,
     allowAutoTopicCreation: false,
     retry,
-    // Every record names its partition.
     createPartitioner:
       () =>
       ({ message: { partition = 0 } }) =>
@@ -58,7 +58,7 @@ export async function connectLaneProducer(options: LaneProducerOptions): Promise
 
   function close() {
     closed = true
-    // Waits for requests under way to time out, so nobody waits for it.
+    // Not awaited: kafkajs waits until the requests in flight time out.
     producer.disconnect().catch(() => {})
   }
 
@@ -72,7 +72,7 @@ export async function connectLaneProducer(options: LaneProducerOptions): Promise
   async function send(records: readonly PlacedRecord[]): Promise<SendOutcome> {
     let handedOver = false
     const handOver = (): void => {
-      if (closed) throw new kafkajs.KafkaJSNonRetriableError('This send was given up.')
+      if (closed) throw new kafkajs.KafkaJSNonRetriableError('The producer was closed.')
       handedOver = true
     }
     const messages = records.map((record) => guarded(record, handOver))
@@ -100,9 +100,8 @@ export async function connectLaneProducer(options: LaneProducerOptions): Promise
 }
 
 /**
- * kafkajs reads a message's headers when it encodes the request, which is after the connection stands and right before
- * the bytes leave, on every retry again. So this getter is the place to notice that, and to stop it. It has to be the
- * message's own: kafkajs copies each message.
+ * Calls `beforeEncoding` right before the bytes are sent: kafkajs reads `headers` when it encodes a request, again on
+ * every retry. An own property, because kafkajs copies each message.
  */
 function guarded(record: PlacedRecord, beforeEncoding: () => void): Message {
   const { key, partition, value, headers } = record
@@ -134,8 +133,8 @@ function toHeaders(headers: RawHeaders): IHeaders {
 }
 
 /**
- * kafkajs resolves without having sent a partition whose leader moved, between two of its tries, to a broker that had
- * answered already. So each partition must have answered for itself.
+ * Requires an acknowledgement of each partition. kafkajs 2.2.4 resolves without having sent a partition whose leader
+ * moved, between two retries, to a broker that had already answered.
  */
 function verified(
   answers: readonly RecordMetadata[],
@@ -146,14 +145,4 @@ function verified(
   return records.every(({ partition }) => answered.has(partition))
     ? { is: 'appended' }
     : failed(new Error('The event log did not acknowledge every partition.'))
-}
-
-async function withDeadline<T>(work: Promise<T>, deadlineMs: number, onDeadline: () => T): Promise<T> {
-  const deadline = Promise.withResolvers<T>()
-  const timer = setTimeout(() => deadline.resolve(onDeadline()), deadlineMs)
-  try {
-    return await Promise.race([work, deadline.promise])
-  } finally {
-    clearTimeout(timer)
-  }
 }

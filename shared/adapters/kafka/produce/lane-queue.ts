@@ -1,14 +1,14 @@
 import type { AppendOutcome } from '#shared/ports/event-log.ts'
 import type { PlacedRecord } from './lane-producer.ts'
 
-/** One append that waits for its send: its records are never split. */
+/** One append that waits to be sent. Its records are never split. */
 export type Waiting = {
   readonly records: readonly PlacedRecord[]
   readonly partition: number
   readonly bytes: number
   readonly urgent: boolean
   readonly since: number
-  /** Leaves without company, because a common send was refused for its size. */
+  /** Sent without other appends, because a common send was refused for its size. */
   alone: boolean
   settle(outcome: AppendOutcome): void
 }
@@ -19,29 +19,28 @@ export type LaneQueueOptions = {
   readonly maxGroupBytes: number
 }
 
-/** As many records as one group may have: enough to make a round trip cheap, few enough for kafkajs to group fast. */
+/** Enough records to share a round trip; kafkajs takes longer to group more. */
 const maxGroupRecords = 1_000
-/** Length, deltas and attributes of a record and lengths of its headers; an upper estimate. */
+/** Upper estimate of a record's lengths, deltas and attributes, in bytes. */
 const recordOverhead = 64
 const ageCheckMs = 100
 
 export type LaneQueue = ReturnType<typeof createLaneQueue>
 
-/** First come, first sent. Bounded by bytes and age, but for urgent appends, which always stay until they are sent. */
+/** First in, first out. Limited by bytes and age; urgent appends ignore both limits. */
 export function createLaneQueue({ maxQueuedBytes, maxQueuedAgeMs, maxGroupBytes }: LaneQueueOptions) {
   let queue: Waiting[] = []
-  let queuedBytes = 0
-  let queuedRecords = 0
   let ageCheck: NodeJS.Timeout | undefined
+  const queued = { bytes: 0, records: 0 }
 
   function count({ bytes, records }: Waiting, sign: 1 | -1) {
-    queuedBytes += sign * bytes
-    queuedRecords += sign * records.length
+    queued.bytes += sign * bytes
+    queued.records += sign * records.length
   }
 
   function add(append: Pick<Waiting, 'records' | 'partition' | 'urgent'>): Promise<AppendOutcome> {
     const bytes = append.records.reduce((sum, record) => sum + sizeOf(record), 0)
-    const full = queue.length > 0 && queuedBytes + bytes > maxQueuedBytes
+    const full = queue.length > 0 && queued.bytes + bytes > maxQueuedBytes
     if (full && !append.urgent) return Promise.resolve({ is: 'overloaded' })
     const { promise, resolve } = Promise.withResolvers<AppendOutcome>()
     const waiting = { ...append, bytes, since: performance.now(), alone: false, settle: resolve }
@@ -50,38 +49,23 @@ export function createLaneQueue({ maxQueuedBytes, maxQueuedAgeMs, maxGroupBytes 
     return promise
   }
 
-  /** The longest head of the queue that may leave together; at least one append unless the queue is empty. */
+  /** Removes and returns the first appends that fit into one send: at least one unless the queue is empty. */
   function take(): readonly Waiting[] {
-    let callers = 0
-    let records = 0
-    let bytes = 0
-    for (const next of queue) {
-      records += next.records.length
-      bytes += next.bytes
-      if (callers > 0 && (next.alone || records > maxGroupRecords || bytes > maxGroupBytes)) break
-      callers += 1
-      if (next.alone) break
-    }
-    const group = queue.splice(0, callers)
+    const group = queue.splice(0, groupLength(queue, maxGroupBytes))
     for (const one of group) count(one, -1)
     return group
   }
 
-  /** For a group that was surely not sent. Its age goes on. */
-  function putBack(group: readonly Waiting[]) {
+  /** For appends that were certainly not sent. Their age continues. */
+  function putBack(group: readonly Waiting[], { alone = false } = {}) {
+    for (const one of group) if (alone) one.alone = true
     queue.unshift(...group)
     for (const one of group) count(one, 1)
   }
 
-  function putBackAlone(group: readonly Waiting[]) {
-    for (const one of group) one.alone = true
-    putBack(group)
-  }
-
-  function refuse(which: (one: Waiting) => boolean) {
-    const refused = queue.filter(which)
-    if (refused.length === 0) return
-    queue = queue.filter((one) => !which(one))
+  function refuse(isRefused: (one: Waiting) => boolean) {
+    const { refused = [], kept = [] } = Object.groupBy(queue, (one) => (isRefused(one) ? 'refused' : 'kept'))
+    queue = kept
     for (const one of refused) {
       count(one, -1)
       one.settle({ is: 'overloaded' })
@@ -95,18 +79,27 @@ export function createLaneQueue({ maxQueuedBytes, maxQueuedAgeMs, maxGroupBytes 
     }, ageCheckMs).unref()
   }
 
-  /** Answers all that still waits: none of it was sent. */
+  /** Refuses all appends that still wait; none of them was sent. */
   function close() {
     clearInterval(ageCheck)
     refuse(() => true)
   }
 
-  return {
-    ...{ add, take, putBack, putBackAlone, watchAge, close },
-    isEmpty: () => queue.length === 0,
-    /** Those of all appends that wait. */
-    records: () => queuedRecords,
+  return { add, take, putBack, watchAge, close, isEmpty: () => queue.length === 0, records: () => queued.records }
+}
+
+function groupLength(queue: readonly Waiting[], maxGroupBytes: number): number {
+  let callers = 0
+  let records = 0
+  let bytes = 0
+  for (const next of queue) {
+    records += next.records.length
+    bytes += next.bytes
+    if (callers > 0 && (next.alone || records > maxGroupRecords || bytes > maxGroupBytes)) break
+    callers += 1
+    if (next.alone) break
   }
+  return callers
 }
 
 function sizeOf({ key, headers, value }: PlacedRecord): number {

@@ -2,164 +2,98 @@ import type { Kafka } from 'kafkajs'
 import type { Topic, TopicName } from '#schemas/events/catalogue.ts'
 import type { AppendOutcome, EventAppender, NewRecord, RawRecord } from '#shared/ports/event-log.ts'
 import { createTopicNames } from '../topic-names.ts'
-import { createLaneConnection } from './lane-connection.ts'
+import { createLaneConnection, type LaneConnection } from './lane-connection.ts'
 import { connectLaneProducer, type PlacedRecord, type SendOutcome } from './lane-producer.ts'
-import { createLaneQueue, type Waiting } from './lane-queue.ts'
+import { createLaneQueue, type LaneQueue, type Waiting } from './lane-queue.ts'
 import { createPartitionFor } from './partition-for.ts'
 
 export type LaneOptions = {
   readonly kafka: Kafka
   readonly topic: Topic
   readonly topicPrefix?: string
-  /** Bytes that may wait to be sent; more is answered `overloaded`. Default 64 MiB. */
+  /** Bytes that may wait to be sent; further appends return `overloaded`. Default 64 MiB. */
   readonly maxQueuedBytes?: number
-  /** How long an append may wait to be sent before it is answered `overloaded`. Default 2 s. */
+  /** Milliseconds an append may wait to be sent; then it returns `overloaded`. Default 2,000. */
   readonly maxQueuedAgeMs?: number
-  /** How long one send may take before its callers are told `ambiguous`. Default 10 s. */
+  /** Milliseconds one send may take; then its appends return `ambiguous`. Default 10,000. */
   readonly sendTimeoutMs?: number
   /**
-   * The least time from the beginning of one send to that of the next, so that a broker that answers fast does not make
-   * for many small sends. The first append after a rest waits for nothing. Default 0.
+   * Minimum milliseconds from the start of one send to the start of the next, so that a fast broker does not cause many
+   * small sends. The first append after an idle time does not wait. Default 0.
    */
   readonly sendEveryMs?: number
-  /** So many records do not wait for that time to pass. Default: any number waits. */
+  /** With this many waiting records, `sendEveryMs` does not apply. Default: unlimited. */
   readonly sendAtOnceRecords?: number
-  /** Told once per send: how much left together and what came of it. */
-  readonly onSend?: (send: { records: number; bytes: number; callers: number; outcome: string }) => void
+  /** Called after each send. */
+  readonly onSend?: (send: SendReport) => void
+}
+
+type SendReport = {
+  readonly records: number
+  readonly bytes: number
+  readonly callers: number
+  readonly outcome: SendOutcome['is']
 }
 
 export type Lane = Pick<EventAppender, 'partitionFor'> & {
   readonly topic: TopicName
   /** As `EventAppender` and `RawAppender` promise. */
   append(records: readonly (NewRecord | RawRecord)[], options?: { readonly urgent?: boolean }): Promise<AppendOutcome>
-  /** Begins to connect and returns: a broker that is down now is found when it is back. */
+  /** Starts to connect and returns; while the broker is down, connecting is retried. */
   start(): Promise<void>
-  /** Takes nothing more, sends what waits for at most one send timeout, and disconnects. Idempotent. */
+  /** Refuses new appends, sends those that wait for at most one send timeout, and disconnects. Idempotent. */
   stop(): Promise<void>
 }
 
 /**
- * Appends to one topic through one idempotent producer with exactly one outstanding send; callers that come meanwhile
- * leave together in the next. A producer whose send failed is never used again. While the log is out of reach, appends
- * are answered `overloaded` after `maxQueuedAgeMs`: nothing of them was sent, so they may be repeated at once.
+ * Appends to one topic through one idempotent producer with exactly one outstanding send. Appends that arrive meanwhile
+ * share the next send. A producer whose send failed is replaced. While the log cannot be reached, appends return
+ * `overloaded` after `maxQueuedAgeMs`; nothing of them was sent, so they may be repeated at once.
  */
 export function createLane(options: LaneOptions): Lane {
-  const { kafka, topic, topicPrefix, sendTimeoutMs = 10_000, onSend = () => {} } = options
-  const { maxQueuedBytes = 64 * 1024 * 1024, maxQueuedAgeMs = 2_000 } = options
+  const { topic, sendTimeoutMs = 10_000, onSend = () => {} } = options
   const { sendEveryMs = 0, sendAtOnceRecords = Number.POSITIVE_INFINITY } = options
   const partitionFor = createPartitionFor(topic.partitions)
-  const queue = createLaneQueue({
-    maxQueuedBytes,
-    maxQueuedAgeMs,
-    // Half of what the broker takes, so that a group of several callers is never refused for its size.
-    maxGroupBytes: Math.min(1024 * 1024, Number(topic.config['max.message.bytes']) / 2),
-  })
-  const connection = createLaneConnection(() =>
-    connectLaneProducer({
-      kafka,
-      topic: createTopicNames(topicPrefix).inCluster(topic.name),
-      compression: topic.compression,
-      deadlineMs: sendTimeoutMs,
-    }),
-  )
+  const queue = queueOf(options)
+  const connection = connectionOf(options, sendTimeoutMs)
   let sending: Promise<void> | null = null
-  let lastSend = Number.NEGATIVE_INFINITY
   let stopping: Promise<void> | null = null
-  let sendAtOnce = () => {}
-
   const isPressing = (): boolean => queue.records() >= sendAtOnceRecords || stopping !== null
-
-  async function untilDue() {
-    const early = lastSend + sendEveryMs - performance.now()
-    if (early <= 0 || isPressing()) return
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, early)
-      sendAtOnce = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
-  }
+  const interval = createSendInterval(sendEveryMs, isPressing)
 
   async function sendAll() {
     while (!queue.isEmpty()) {
-      await untilDue()
+      await interval.passed()
       const producer = await connection.producer()
       if (producer === null) return
       const group = queue.take()
       if (group.length === 0) continue
-      lastSend = performance.now()
-      const records = group.flatMap((caller) => caller.records)
-      const outcome = await producer.send(records)
-      if (outcome.is === 'ambiguous' || outcome.is === 'not_sent') connection.replace()
-      conclude(group, outcome)
-      onSend({
-        records: records.length,
-        bytes: group.reduce((sum, { bytes }) => sum + bytes, 0),
-        callers: group.length,
-        outcome: outcome.is,
-      })
-    }
-  }
-
-  function conclude(group: readonly Waiting[], outcome: SendOutcome) {
-    switch (outcome.is) {
-      case 'appended':
-      case 'ambiguous':
-        for (const caller of group) caller.settle(outcome)
-        return
-      case 'not_sent':
-        queue.putBack(group)
-        return
-      case 'too_large':
-        refuse(group)
-        return
-    }
-  }
-
-  /** The broker took nothing of the refused partition, and of other partitions in the same send perhaps something. */
-  function refuse(group: readonly Waiting[]) {
-    const [first, ...others] = group
-    if (first === undefined) return
-    if (others.length === 0) first.settle({ is: 'refused', reason: 'too_large' })
-    else if (others.every(({ partition }) => partition === first.partition)) queue.putBackAlone(group)
-    else {
-      connection.replace()
-      const cause = new Error('One partition of a common send was refused as too large.')
-      for (const caller of group) caller.settle({ is: 'ambiguous', cause })
+      interval.restart()
+      const outcome = await producer.send(group.flatMap(({ records }) => records))
+      settle(group, outcome, { queue, connection })
+      onSend(reportOf(group, outcome))
     }
   }
 
   function wake() {
-    if (sending !== null) return
-    sending = sendAll().finally(() => {
+    sending ??= sendAll().finally(() => {
       sending = null
       if (!queue.isEmpty() && stopping === null) wake()
     })
   }
 
   async function append(records: readonly (NewRecord | RawRecord)[], { urgent = false } = {}): Promise<AppendOutcome> {
-    const placed = records.map(place)
+    const placed = records.map((record) => place(record, partitionFor))
     const [first] = placed
     if (first === undefined) return { is: 'appended' }
     if (stopping !== null) return { is: 'overloaded' }
     const { partition } = first
     if (placed.some((record) => record.topic !== topic.name || record.partition !== partition))
       throw new TypeError(`All records of one append must be of ${topic.name} and of one partition.`)
-    const waiting = queue.add({ records: placed, partition, urgent })
-    if (isPressing()) sendAtOnce()
+    const outcome = queue.add({ records: placed, partition, urgent })
+    if (isPressing()) interval.end()
     wake()
-    return waiting
-  }
-
-  /** The key of a record without a partition is text. */
-  function place(record: NewRecord | RawRecord): PlacedRecord {
-    return isPlaced(record) ? record : { ...record, partition: partitionFor(record.key) }
-  }
-
-  async function start() {
-    connection.open()
-    queue.watchAge()
+    return outcome
   }
 
   async function drainAndClose() {
@@ -170,13 +104,100 @@ export function createLane(options: LaneOptions): Lane {
     connection.close()
   }
 
-  function stop() {
-    stopping ??= drainAndClose()
-    sendAtOnce()
-    return stopping
+  return {
+    topic: topic.name,
+    partitionFor,
+    append,
+    async start() {
+      connection.open()
+      queue.watchAge()
+    },
+    stop() {
+      stopping ??= drainAndClose()
+      interval.end()
+      return stopping
+    },
   }
+}
 
-  return { topic: topic.name, partitionFor, append, start, stop }
+function queueOf({ topic, maxQueuedBytes = 64 * 1024 * 1024, maxQueuedAgeMs = 2_000 }: LaneOptions): LaneQueue {
+  // Half of the topic's limit, so that the broker does not refuse a group of several appends for its size.
+  const maxGroupBytes = Math.min(1024 * 1024, Number(topic.config['max.message.bytes']) / 2)
+  return createLaneQueue({ maxQueuedBytes, maxQueuedAgeMs, maxGroupBytes })
+}
+
+function connectionOf({ kafka, topic, topicPrefix }: LaneOptions, deadlineMs: number): LaneConnection {
+  const clusterTopic = createTopicNames(topicPrefix).inCluster(topic.name)
+  return createLaneConnection(() =>
+    connectLaneProducer({ kafka, topic: clusterTopic, compression: topic.compression, deadlineMs }),
+  )
+}
+
+/** The time between the starts of two sends. It ends early when `isPressing` or by `end`. */
+function createSendInterval(everyMs: number, isPressing: () => boolean) {
+  let lastSend = Number.NEGATIVE_INFINITY
+  let end = () => {}
+  return {
+    async passed() {
+      const remainingMs = lastSend + everyMs - performance.now()
+      if (remainingMs <= 0 || isPressing()) return
+      const ended = Promise.withResolvers<void>()
+      end = ended.resolve
+      const timer = setTimeout(end, remainingMs)
+      await ended.promise
+      clearTimeout(timer)
+    },
+    restart() {
+      lastSend = performance.now()
+    },
+    end: () => end(),
+  }
+}
+
+type SendTargets = { readonly queue: LaneQueue; readonly connection: LaneConnection }
+
+function settle(group: readonly Waiting[], outcome: SendOutcome, { queue, connection }: SendTargets) {
+  switch (outcome.is) {
+    case 'appended':
+      return settleAll(group, outcome)
+    case 'ambiguous':
+      connection.replace()
+      return settleAll(group, outcome)
+    case 'not_sent':
+      connection.replace()
+      return queue.putBack(group)
+    case 'too_large':
+      return settleTooLarge(group, { queue, connection })
+    default:
+      return outcome satisfies never
+  }
+}
+
+/** The broker stored nothing of the refused partition, but may have stored other partitions of the same send. */
+function settleTooLarge(group: readonly Waiting[], { queue, connection }: SendTargets) {
+  const [first, ...others] = group
+  if (others.length === 0) settleAll(group, { is: 'refused', reason: 'too_large' })
+  else if (others.every(({ partition }) => partition === first?.partition)) queue.putBack(group, { alone: true })
+  else {
+    connection.replace()
+    settleAll(group, { is: 'ambiguous', cause: new Error('One partition of a common send was refused as too large.') })
+  }
+}
+
+function settleAll(group: readonly Waiting[], outcome: AppendOutcome) {
+  for (const caller of group) caller.settle(outcome)
+}
+
+const reportOf = (group: readonly Waiting[], outcome: SendOutcome): SendReport => ({
+  records: group.reduce((sum, { records }) => sum + records.length, 0),
+  bytes: group.reduce((sum, { bytes }) => sum + bytes, 0),
+  callers: group.length,
+  outcome: outcome.is,
+})
+
+/** A record without a partition has a text key. */
+function place(record: NewRecord | RawRecord, partitionFor: (key: string) => number): PlacedRecord {
+  return isPlaced(record) ? record : { ...record, partition: partitionFor(record.key) }
 }
 
 const isPlaced = (record: NewRecord | RawRecord): record is PlacedRecord => record.partition !== undefined

@@ -1,10 +1,7 @@
 import { Partitioners } from 'kafkajs'
 import { partitionCount } from '#schemas/events/catalogue.ts'
 
-/**
- * The partition of a key in every topic of the catalogue: murmur2 over the UTF-8 bytes, as Kafka's Java client and all
- * that follow it compute it.
- */
+/** The partition of a key in every topic of the catalogue: murmur2 over the UTF-8 bytes, as in Kafka's Java client. */
 export function createPartitionFor(partitions: number = partitionCount): (key: string) => number {
   const choose = Partitioners.DefaultPartitioner()
   const partitionMetadata = Array.from({ length: partitions }, (_, partitionId) => ({

@@ -18,7 +18,7 @@ function startAppender({ kafka, topicPrefix }: OwnTopics) {
   })
 }
 
-describe('the log in Kafka', () => {
+describe('the Kafka event log', () => {
   eventLogContract({
     async create() {
       const own = await createOwnTopics(inject('kafkaBrokers'))
@@ -44,7 +44,7 @@ describe('the log in Kafka', () => {
   })
 })
 
-describe('a subscription to Kafka', () => {
+describe('the Kafka subscription', () => {
   subscriptionContract({
     async create() {
       const own = await createOwnTopics(inject('kafkaBrokers'))
@@ -54,9 +54,9 @@ describe('a subscription to Kafka', () => {
       const members: Subscription[] = []
       return {
         appender,
-        member() {
+        member(log) {
           const groupId = `${topicPrefix}group`
-          const member = createSubscription({ kafka: own.kafka(), groupId, topics: bothTopics, topicPrefix })
+          const member = createSubscription({ kafka: own.kafka(), groupId, topics: bothTopics, topicPrefix, log })
           members.push(member)
           return member
         },

@@ -6,6 +6,7 @@ import { createSubscription } from '#shared/adapters/kafka/consume/subscription.
 import { createOwnTopics, type OwnTopics } from '#test/support/backing/own-topics.ts'
 import { eventually } from '#test/support/eventually.ts'
 import { type BrokerProxy, connectThroughProxy, startBrokerProxy } from '#test/support/kafka/broker-proxy.ts'
+import { silentLog } from '#test/support/silent-log.ts'
 
 const imports: TopicName = 'contact-import.imports'
 const brokers = inject('kafkaBrokers')
@@ -44,7 +45,13 @@ describe('when the coordinator of its group moves and joining fails once', () =>
     const keys: (string | null)[] = []
     const { topicPrefix } = own
     const groupId = `${topicPrefix}group`
-    const subscription = createSubscription({ kafka: own.kafka(), groupId, topics: [imports], topicPrefix })
+    const subscription = createSubscription({
+      kafka: own.kafka(),
+      groupId,
+      topics: [imports],
+      topicPrefix,
+      log: silentLog,
+    })
     await subscription.start({
       assigned(partitions) {
         story.push('assigned')

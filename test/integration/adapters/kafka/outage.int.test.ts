@@ -11,6 +11,7 @@ import { startOwnKafka } from '#test/support/backing/backing-services.ts'
 import { createOwnTopics, type OwnTopics } from '#test/support/backing/own-topics.ts'
 import { eventually } from '#test/support/eventually.ts'
 import { type FollowedConnections, followConnections } from '#test/support/kafka/followed-connections.ts'
+import { silentLog } from '#test/support/silent-log.ts'
 
 const imports: TopicName = 'contact-import.imports'
 
@@ -205,7 +206,13 @@ describe('an outage of the broker', () => {
     async function follow() {
       const { topicPrefix } = own
       const groupId = `${topicPrefix}group`
-      const subscription = createSubscription({ kafka: own.kafka(), groupId, topics: [imports], topicPrefix })
+      const subscription = createSubscription({
+        kafka: own.kafka(),
+        groupId,
+        topics: [imports],
+        topicPrefix,
+        log: silentLog,
+      })
       const seen = { story: [] as string[], offsets: new Set<string>() }
       await subscription.start({
         assigned(partitions, memberKept) {

@@ -26,7 +26,7 @@ beforeEach(async () => {
     start: async (given) => {
       handlers = given
     },
-    isCounted: () => true,
+    isCurrentMember: () => true,
     committed: async () => [],
     beginnings: async (partitions) => partitions.map((partition) => ({ ...partition, offset: 0 })),
     open: ({ partition }) => reading.add(partition),

@@ -37,7 +37,7 @@ function adopt(): PartitionOwner {
   const told = (name: string) => story.push(name)
   const subscription: Subscription = {
     start: async () => {},
-    isCounted: () => true,
+    isCurrentMember: () => true,
     committed: async () => [],
     beginnings: async () => [],
     open: ({ offset }) => told(`read from ${offset}`),

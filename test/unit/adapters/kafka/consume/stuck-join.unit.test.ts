@@ -3,68 +3,68 @@ import { createStuckJoinDetector } from '#shared/adapters/kafka/consume/stuck-jo
 
 function setUp() {
   const clock = { ms: 0 }
-  return { watch: createStuckJoinDetector(() => clock.ms), clock }
+  return { joins: createStuckJoinDetector(() => clock.ms), clock }
 }
 
-describe('a watch on joining', () => {
-  it('counts the requests that a generation took', () => {
-    const { watch } = setUp()
-    watch.joining()
-    watch.joining()
-    expect(watch.joined()).toBe(2)
-    watch.joining()
-    expect(watch.joined()).toBe(1)
+describe('stuck join detector', () => {
+  it('counts the requests to join of each generation', () => {
+    const { joins } = setUp()
+    joins.joinRequested()
+    joins.joinRequested()
+    expect(joins.joined()).toBe(2)
+    joins.joinRequested()
+    expect(joins.joined()).toBe(1)
   })
 
-  it('takes fetches between generations for what they are', () => {
-    const { watch } = setUp()
-    watch.joining()
-    watch.joined()
-    expect(watch.fetchBegan(1)).toBe(false)
-    watch.fetchEnded(1)
-    expect(watch.fetchBegan(1)).toBe(false)
-    expect(watch.fetchBegan(1)).toBe(false) // the one before failed
+  it('accepts every fetch of a member', () => {
+    const { joins } = setUp()
+    joins.joinRequested()
+    joins.joined()
+    expect(joins.fetchStarted(1)).toBe(false)
+    joins.fetchEnded(1)
+    expect(joins.fetchStarted(1)).toBe(false)
+    expect(joins.fetchStarted(1)).toBe(false) // the previous fetch failed
   })
 
-  it('notices a fetch that begins although joining did not end', () => {
-    const { watch } = setUp()
-    watch.fetchBegan(1)
-    watch.fetchEnded(1)
-    watch.joining()
-    expect(watch.fetchBegan(1)).toBe(true)
+  it('reports a fetch that starts before the join has ended', () => {
+    const { joins } = setUp()
+    joins.fetchStarted(1)
+    joins.fetchEnded(1)
+    joins.joinRequested()
+    expect(joins.fetchStarted(1)).toBe(true)
   })
 
-  it('notices it when the fetch before had failed', () => {
-    const { watch } = setUp()
-    watch.fetchBegan(1)
-    watch.joining()
-    expect(watch.fetchBegan(1)).toBe(true)
+  it('reports a fetch before the end of the join when the previous fetch failed', () => {
+    const { joins } = setUp()
+    joins.fetchStarted(1)
+    joins.joinRequested()
+    expect(joins.fetchStarted(1)).toBe(true)
   })
 
-  it('lets the fetchers of other brokers go on while one of them joins', () => {
-    const { watch } = setUp()
-    watch.fetchBegan(1)
-    watch.joining()
+  it('accepts fetches from other brokers while one fetcher joins', () => {
+    const { joins } = setUp()
+    joins.fetchStarted(1)
+    joins.joinRequested()
     for (let fetch = 0; fetch < 3; fetch += 1) {
-      expect(watch.fetchBegan(2)).toBe(false)
-      watch.fetchEnded(2)
+      expect(joins.fetchStarted(2)).toBe(false)
+      joins.fetchEnded(2)
     }
-    watch.joined()
-    watch.fetchEnded(1)
-    expect(watch.fetchBegan(1)).toBe(false)
+    joins.joined()
+    joins.fetchEnded(1)
+    expect(joins.fetchStarted(1)).toBe(false)
   })
 
-  it('calls a join overdue that took longer than it can since its last request', () => {
-    const { watch, clock } = setUp()
-    expect(watch.isOverdue()).toBe(false)
-    watch.joining()
+  it('reports a join as overdue 30 s after its last request', () => {
+    const { joins, clock } = setUp()
+    expect(joins.isOverdue()).toBe(false)
+    joins.joinRequested()
     clock.ms = 29_000
-    watch.joining()
+    joins.joinRequested()
     clock.ms = 59_000
-    expect(watch.isOverdue()).toBe(false)
+    expect(joins.isOverdue()).toBe(false)
     clock.ms = 59_001
-    expect(watch.isOverdue()).toBe(true)
-    watch.joined()
-    expect(watch.isOverdue()).toBe(false)
+    expect(joins.isOverdue()).toBe(true)
+    joins.joined()
+    expect(joins.isOverdue()).toBe(false)
   })
 })

@@ -94,7 +94,7 @@ describe('the queue of a lane', () => {
 
   it('lets appends of a group that was too large leave one by one', () => {
     for (const count of [1, 2]) void add({ count })
-    queue.putBackAlone(queue.take())
+    queue.putBack(queue.take(), { alone: true })
     void add({ count: 3 })
     void add({ count: 4 })
     expect([sizes(), sizes(), sizes()]).toEqual([[1], [2], [3, 4]])

@@ -1,0 +1,202 @@
+import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs'
+import { createCoPartitioningAssigner } from './assigner.ts'
+import { createStuckJoinDetector } from './stuck-join.ts'
+
+export type ClusterPartition = { readonly topic: string; readonly partition: number }
+
+export type MembershipHandlers = {
+  /**
+   * A generation begins. Called before its first fetch, with all partitions paused. `memberKept`: this generation
+   * directly follows this member's last one, so no other member owned in between what both generations own.
+   */
+  joined(consumer: Consumer, memberKept: boolean, partitions: readonly ClusterPartition[]): void
+  /** The generation has ended or is in doubt, until the next `joined`. Called once per generation. */
+  left(): void
+  /** Must not throw. The batch is fetched again unless the handler resolves its last offset. */
+  batch(batch: EachBatchPayload): Promise<void>
+  /** kafkajs processed a batch up to this offset, perhaps without any record for `batch`. */
+  passed?(partition: ClusterPartition, lastOffset: number): void
+}
+
+export type ConsumerOptions = {
+  readonly kafka: Kafka
+  readonly topics: readonly string[]
+  readonly handlers: MembershipHandlers
+  /** Milliseconds a fetch waits for records; also the maximum delay until a resumed partition is fetched. */
+  readonly maxWaitMs: number
+  readonly concurrency: number
+  readonly sessionTimeoutMs: number
+  /** Compressed bytes of one partition in one fetch; a larger record batch is returned whole. Default 1 MiB. */
+  readonly maxFetchBytes?: number
+}
+
+/** One kafkajs consumer. It is never restarted: when it has ended, another one takes its place. */
+export type GroupConsumer = {
+  /** Resolves when the consumer crashed, lost its session or is stuck while joining. */
+  readonly ended: Promise<void>
+  /** True while the group counts this member, according to the answered heartbeats. */
+  isCurrentMember(): boolean
+  /** Ends the generation at once, then disconnects. */
+  end(): Promise<void>
+}
+
+type Generation = { readonly memberId: string; readonly owned: readonly ClusterPartition[] }
+
+/** `lastHeartbeat`: when the last answered request that renews the session was sent; the session lasts from then on. */
+type State =
+  | { readonly is: 'joining'; readonly previous: Generation | null }
+  | { readonly is: 'member'; readonly generation: Generation; readonly lastHeartbeat: number }
+  | { readonly is: 'ended' }
+
+/** The group notices a rebalance by heartbeats, so a new member waits at least this long. */
+const heartbeatMs = 1_000
+/** How long a rebalance waits for a member that died without leaving. The default of kafkajs is 60 s. */
+const rebalanceTimeoutMs = 12_000
+/** Requests by which the group renews a member's session, as named by kafkajs. */
+const sessionRequests = new Set(['Heartbeat', 'SyncGroup'])
+
+/** Connects and joins at once. `onJoined` is called before the handler `joined`. */
+export function startGroupConsumer(
+  options: ConsumerOptions & { groupId: string; onJoined: () => void },
+): GroupConsumer {
+  const { topics, handlers, concurrency, sessionTimeoutMs } = options
+  const ended = Promise.withResolvers<void>()
+  const member = createMemberState(options)
+  const consumer = createConsumer(options, member)
+  listen(consumer, member, ended.resolve)
+  const check = setInterval(() => {
+    if (member.sessionIsOver(sessionTimeoutMs) || member.joins.isOverdue()) ended.resolve()
+  }, heartbeatMs / 2)
+  const running = join().catch(() => ended.resolve())
+
+  async function join() {
+    await consumer.connect()
+    await consumer.subscribe({ topics: [...topics], fromBeginning: true })
+    if (member.is('ended')) return
+    await consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      partitionsConsumedConcurrently: concurrency,
+      eachBatch: async (batch) => {
+        if (member.is('member')) await withHeartbeats(batch, handlers.batch)
+      },
+    })
+  }
+
+  return {
+    ended: ended.promise,
+    isCurrentMember: () => member.is('member') && !member.sessionIsOver(sessionTimeoutMs),
+    async end() {
+      clearInterval(check)
+      member.end()
+      // kafkajs ignores a stop that arrives while it joins, and stays in the group. So joining must have ended first.
+      await running
+      await consumer.disconnect()
+    },
+  }
+}
+
+type MemberState = ReturnType<typeof createMemberState>
+
+function createMemberState({ handlers, onJoined }: { handlers: MembershipHandlers; onJoined: () => void }) {
+  let state: State = { is: 'joining', previous: null }
+  const joins = createStuckJoinDetector()
+
+  const lastGeneration = (): Generation | null => {
+    if (state.is === 'member') return state.generation
+    return state.is === 'joining' ? state.previous : null
+  }
+
+  function leave() {
+    if (state.is !== 'member') return
+    state = { is: 'joining', previous: state.generation }
+    handlers.left()
+  }
+
+  return {
+    joins,
+    is: (phase: State['is']) => state.is === phase,
+    owned: () => lastGeneration()?.owned ?? [],
+    leave,
+    end() {
+      leave()
+      state = { is: 'ended' }
+    },
+    joined(consumer: Consumer, generation: Generation, lastHeartbeat: number) {
+      if (state.is === 'ended') return
+      // After a second request to join, a generation without this member and with other owners may have passed.
+      const memberKept = joins.joined() === 1 && generation.memberId === lastGeneration()?.memberId
+      state = { is: 'member', generation, lastHeartbeat }
+      onJoined()
+      consumer.pause(generation.owned.map(({ topic, partition }) => ({ topic, partitions: [partition] })))
+      handlers.joined(consumer, memberKept, generation.owned)
+    },
+    heartbeat(lastHeartbeat: number) {
+      if (state.is === 'member') state = { ...state, lastHeartbeat }
+    },
+    passed(partition: ClusterPartition, lastOffset: number) {
+      if (state.is !== 'ended') handlers.passed?.(partition, lastOffset)
+    },
+    sessionIsOver: (timeoutMs: number) => state.is === 'member' && performance.now() - state.lastHeartbeat > timeoutMs,
+  }
+}
+
+function createConsumer(options: ConsumerOptions & { groupId: string }, member: MemberState): Consumer {
+  const { kafka, groupId, sessionTimeoutMs, maxWaitMs, maxFetchBytes } = options
+  return kafka.consumer({
+    groupId,
+    sessionTimeout: sessionTimeoutMs,
+    rebalanceTimeout: rebalanceTimeoutMs,
+    heartbeatInterval: heartbeatMs,
+    maxWaitTimeInMs: maxWaitMs,
+    ...(maxFetchBytes === undefined ? {} : { maxBytesPerPartition: maxFetchBytes }),
+    allowAutoTopicCreation: false,
+    partitionAssigners: [
+      createCoPartitioningAssigner({
+        owned: () => [...new Set(member.owned().map(({ partition }) => partition))],
+        joining() {
+          member.joins.joinRequested()
+          member.leave()
+        },
+      }),
+    ],
+    // kafkajs restarts only after some errors. The membership replaces the consumer after any.
+    retry: { restartOnFailure: async () => false },
+  })
+}
+
+function listen(consumer: Consumer, member: MemberState, onEnded: () => void) {
+  const { REQUEST, CRASH, FETCH_START, FETCH, HEARTBEAT, GROUP_JOIN, END_BATCH_PROCESS } = consumer.events
+  let sessionRequestSent = performance.now()
+
+  consumer.on(REQUEST, ({ payload: { apiName, duration } }) => {
+    if (sessionRequests.has(apiName)) sessionRequestSent = performance.now() - duration
+  })
+  consumer.on(CRASH, onEnded)
+  consumer.on(FETCH_START, ({ payload: { nodeId } }) => {
+    if (member.joins.fetchStarted(nodeId)) onEnded()
+  })
+  consumer.on(FETCH, ({ payload: { nodeId } }) => member.joins.fetchEnded(nodeId))
+  consumer.on(HEARTBEAT, () => member.heartbeat(sessionRequestSent))
+  consumer.on(GROUP_JOIN, ({ payload: { memberId, memberAssignment } }) => {
+    const owned = Object.entries(memberAssignment).flatMap(([topic, partitions]) =>
+      partitions.map((partition) => ({ topic, partition })),
+    )
+    member.joined(consumer, { memberId, owned }, sessionRequestSent)
+  })
+  consumer.on(END_BATCH_PROCESS, ({ payload: { topic, partition, lastOffset } }) =>
+    member.passed({ topic, partition }, Number(lastOffset)),
+  )
+}
+
+/** Sends heartbeats while the handler works. kafkajs notices a rebalance only after the handler has ended. */
+async function withHeartbeats(batch: EachBatchPayload, handle: (batch: EachBatchPayload) => Promise<void>) {
+  const beat = setInterval(() => {
+    batch.heartbeat().catch(() => {})
+  }, heartbeatMs)
+  try {
+    await handle(batch)
+  } finally {
+    clearInterval(beat)
+  }
+}
