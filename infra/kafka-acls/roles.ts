@@ -2,7 +2,7 @@ import { type TopicAlias, topics } from '#schemas/events/catalogue.ts'
 
 export type Operation = 'Read' | 'Write' | 'Describe' | 'Create' | 'Delete' | 'DescribeConfigs'
 
-/** What a user of the Kafka cluster may do with one resource. `prefixed`: with every one whose name begins so. */
+/** Operations of one user on one resource; with `prefixed`, on every resource whose name starts with `name`. */
 export type Right = {
   readonly resource: 'topic' | 'group' | 'cluster'
   readonly name: string
@@ -11,10 +11,10 @@ export type Right = {
 }
 
 export type Role = {
-  /** The name of the user in the examples; any other does as well. */
+  /** The user name in the examples; an installation may use another. */
   readonly user: string
   readonly description: string
-  /** For an installation with this KAFKA_PREFIX. */
+  /** `prefix` is the installation's KAFKA_PREFIX. */
   readonly rights: (prefix: string) => readonly Right[]
 }
 
@@ -26,19 +26,19 @@ const onTopics = (prefix: string, allowed: Topics): readonly Right[] =>
     return operations === undefined ? [] : [{ resource: 'topic', name: prefix + name, pattern: 'literal', operations }]
   })
 
-/** A service's groups begin with its name; those it makes for looking back it removes, or they expire. */
-const onGroups = (begin: string): Right => ({
+/** Read covers membership. Delete is for the groups of readers, which are deleted on stop. */
+const onGroups = (prefix: string): Right => ({
   resource: 'group',
-  name: begin,
+  name: prefix,
   pattern: 'prefixed',
   operations: ['Read', 'Delete'],
 })
 
-/** Everything each part of the system needs, and nothing else. Whoever may read or write a topic may describe it. */
+/** The minimal rights of each part of the system. Read and Write include Describe. */
 export const roles: readonly Role[] = [
   {
     user: 'ingest',
-    description: 'Appends imports, and looks back in them before it repeats one.',
+    description: 'Appends imports, and reads past imports before it repeats an append.',
     rights: (prefix) => [
       ...onTopics(prefix, { imports: ['Read', 'Write'] }),
       onGroups(`${prefix}contact-import.ingest`),
@@ -46,7 +46,7 @@ export const roles: readonly Role[] = [
   },
   {
     user: 'dispatcher',
-    description: 'Follows imports, plans waiting chunks again, appends deliveries, and keeps what it cannot read.',
+    description: 'Consumes imports, replans waiting chunks, appends deliveries and writes dead letters.',
     rights: (prefix) => [
       ...onTopics(prefix, { imports: ['Read', 'Write'], deliveries: ['Read', 'Write'], deadLetters: ['Write'] }),
       onGroups(`${prefix}contact-import.dispatcher`),
@@ -54,7 +54,7 @@ export const roles: readonly Role[] = [
   },
   {
     user: 'projector',
-    description: 'Folds imports and deliveries, and tells how each import ended.',
+    description: 'Projects imports and deliveries, and appends the end of each import.',
     rights: (prefix) => [
       ...onTopics(prefix, { imports: ['Read'], deliveries: ['Read'], jobs: ['Write'] }),
       onGroups(`${prefix}contact-import.projector`),
@@ -62,13 +62,13 @@ export const roles: readonly Role[] = [
   },
   {
     user: 'query',
-    description: 'Only asks whether the brokers answer, which every user may.',
+    description: 'Only checks that the brokers answer, which needs no right.',
     rights: () => [],
   },
   {
     user: 'admin',
     description:
-      'Creates and checks topics, builds the read model anew, and lists, puts back and gives up dead letters. For people and the start-up step.',
+      'For operators and the start-up step: creates and checks topics, rebuilds the read model, and lists, redrives and discards dead letters.',
     rights: (prefix) => [
       { resource: 'cluster', name: 'kafka-cluster', pattern: 'literal', operations: ['Create', 'DescribeConfigs'] },
       ...onTopics(prefix, {
@@ -82,7 +82,7 @@ export const roles: readonly Role[] = [
   },
   {
     user: 'subscriber',
-    description: 'Any other team: reads what holds no contacts, in groups that begin with its own name.',
+    description: 'Another team: reads the topics without contacts, in consumer groups that start with its own name.',
     rights: (prefix) => [
       ...onTopics(prefix, { deliveries: ['Read'], jobs: ['Read'] }),
       { resource: 'group', name: 'subscriber.', pattern: 'prefixed', operations: ['Read'] },

@@ -1,4 +1,4 @@
-/** A part the service depends on cannot be reached now. Retrying later may work; nothing is known to be stored. */
+/** The database or the event log cannot be reached. A later retry may succeed; a write may or may not be stored. */
 export class DependencyLost extends Error {
   readonly code = 'service_unavailable'
   readonly dependency: 'database' | 'event_log'

@@ -1,16 +1,17 @@
+import { withDeadline } from './deadline.ts'
 import type { Log } from './log.ts'
 
-/** Something that a process starts once and stops once, such as a connection, a consumer or a listener. */
+/** A connection, a consumer, a listener: started once and stopped once by its process. */
 export type Part = {
   readonly name: string
   start(): Promise<void>
-  /** Also called when `start` failed, because it may have opened something before that. */
+  /** Also called after a failed `start`, which may have opened something. */
   stop(): Promise<void>
-  /** How long `stop` may take, in milliseconds; the lifecycle's bound when absent. */
+  /** Limit for `stop` in milliseconds. Default: the limit of the lifecycle. */
   readonly stopWithinMs?: number
 }
 
-/** A part could not be started. All parts started before it were stopped again. */
+/** A part failed to start. The parts started before it have been stopped. */
 export class StartFailed extends Error {
   readonly code = 'start_failed'
   readonly part: string
@@ -22,7 +23,7 @@ export class StartFailed extends Error {
   }
 }
 
-/** These parts could not be stopped in order; all others were. The errors are in the order they occurred. */
+/** Some parts failed to stop; all others have stopped. `errors` is in order of occurrence. */
 export class StopFailed extends AggregateError {
   readonly code = 'stop_failed'
   readonly parts: readonly string[]
@@ -30,7 +31,7 @@ export class StopFailed extends AggregateError {
   constructor(failures: readonly { part: string; error: unknown }[]) {
     super(
       failures.map(({ error }) => error),
-      `These parts could not be stopped in order: ${failures.map(({ part }) => part).join(', ')}.`,
+      `These parts could not be stopped: ${failures.map(({ part }) => part).join(', ')}.`,
     )
     this.name = 'StopFailed'
     this.parts = failures.map(({ part }) => part)
@@ -39,17 +40,17 @@ export class StopFailed extends AggregateError {
 
 export type Lifecycle = {
   /**
-   * Starts the parts one after the other. When one fails, stops what was started and throws `StartFailed`.
-   * A stop asked for meanwhile ends the start after the part it is at; the rest is never started.
+   * Starts the parts one after the other. When one fails, stops those already started and throws `StartFailed`.
+   * A concurrent `stop` ends the start after the current part; the remaining parts are never started.
    */
   start(parts: readonly Part[]): Promise<void>
-  /** Stops in reverse order, each part within its bound, and throws `StopFailed` at the end. Idempotent. */
+  /** Stops the parts in reverse order, each within its limit. Throws `StopFailed` at the end. Idempotent. */
   stop(): Promise<void>
   /** True from the first call of `stop` on. */
   isStopping(): boolean
 }
 
-/** Starts parts in order, stops them in reverse and undoes a half start. `stopWithinMs` bounds each part. */
+/** Starts parts in order and stops them in reverse order. `stopWithinMs` is the default limit of each part. */
 export function createLifecycle({ log, stopWithinMs = 30_000 }: { log: Log; stopWithinMs?: number }): Lifecycle {
   const begun: Part[] = []
   let starting: Promise<void> = Promise.resolve()
@@ -64,7 +65,7 @@ export function createLifecycle({ log, stopWithinMs = 30_000 }: { log: Log; stop
         log.debug({ part: part.name }, 'part started')
       } catch (error) {
         log.error({ part: part.name, err: error }, 'part could not be started')
-        await stopAll().catch(() => {}) // logged one by one; the failed start is what the caller must hear of
+        await stopAll().catch(() => {}) // each failure is logged; the caller gets the failed start
         throw new StartFailed(part.name, error)
       }
     }
@@ -74,7 +75,7 @@ export function createLifecycle({ log, stopWithinMs = 30_000 }: { log: Log; stop
     const failures: { part: string; error: unknown }[] = []
     for (let part = begun.pop(); part; part = begun.pop()) {
       try {
-        await withinDeadline(part, part.stopWithinMs ?? stopWithinMs)
+        await stopInTime(part, part.stopWithinMs ?? stopWithinMs)
         log.debug({ part: part.name }, 'part stopped')
       } catch (error) {
         log.error({ part: part.name, err: error }, 'part could not be stopped')
@@ -97,14 +98,7 @@ export function createLifecycle({ log, stopWithinMs = 30_000 }: { log: Log; stop
   }
 }
 
-async function withinDeadline(part: Part, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const deadline = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`"${part.name}" did not stop within ${ms} ms and was left behind.`)), ms)
+const stopInTime = (part: Part, ms: number): Promise<void> =>
+  withDeadline(part.stop(), ms, () => {
+    throw new Error(`"${part.name}" did not stop within ${ms} ms.`)
   })
-  try {
-    await Promise.race([part.stop(), deadline])
-  } finally {
-    clearTimeout(timer)
-  }
-}

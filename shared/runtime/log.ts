@@ -1,8 +1,8 @@
 export type LogFields = Readonly<Record<string, unknown>>
 
 /**
- * One wide line per unit of work: all its ids and the decision in `fields`, a short constant `message`.
- * Fields never hold contact data, keys or secrets; an error goes under `err`.
+ * One line per unit of work: `fields` holds all its ids and the decision, `message` is short and constant.
+ * Fields never hold contact data, keys or secrets. An error is in `err`.
  */
 export interface Log {
   debug(fields: LogFields, message: string): void

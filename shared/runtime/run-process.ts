@@ -3,23 +3,23 @@ import { createLifecycle, type Part, StartFailed } from './lifecycle.ts'
 import type { Log } from './log.ts'
 
 export type ProcessDefinition<Config> = {
-  /** As a person calls it, e.g. `ingest`. */
+  /** Used in messages, e.g. `ingest`. */
   readonly name: string
-  /** Reads the environment. An error with code `config_invalid` is shown as it is: its message lists every fault. */
+  /** Reads the environment. The message of an error with code `config_invalid` lists every fault and is printed. */
   readonly config: () => Config
   readonly log: (config: Config) => Log
-  /** Wires everything and returns the parts in the order they start; what takes requests comes last. */
+  /** Creates all parts and returns them in the order of their start; HTTP listeners come last. */
   readonly compose: (config: Config, context: ProcessContext) => readonly Part[] | Promise<readonly Part[]>
-  /** Called once when every part has started. */
+  /** Called once, after every part has started. */
   readonly ready?: (config: Config) => void
 }
 
 export type ProcessContext = { readonly log: Log; readonly isStopping: () => boolean }
 
 /**
- * The life of one process, for `main.ts`: configuration, wiring, start, and an orderly stop on SIGINT, SIGTERM or SIGHUP
- * with exit code 0. Exit code 1 for a wrong configuration (all faults, no stack trace), a failed start (one
- * sentence), an error nobody caught, and a stop that was not orderly.
+ * Runs one process: configuration, wiring, start, and an orderly stop on SIGINT, SIGTERM or SIGHUP with exit code 0.
+ * Exit code 1 after an invalid configuration (prints all faults, no stack trace), a failed start (prints one sentence),
+ * an uncaught error or a failed stop.
  */
 export async function runProcess<Config>(definition: ProcessDefinition<Config>): Promise<void> {
   const { name } = definition
@@ -38,9 +38,9 @@ export async function runProcess<Config>(definition: ProcessDefinition<Config>):
     const parts = await definition.compose(config, { log, isStopping: lifecycle.isStopping })
     await lifecycle.start(parts)
   } catch (error) {
-    if (lifecycle.isStopping()) return // the signal's own handler ends the process
-    await lifecycle.stop().catch(() => {}) // each failure is in the log already
-    fail(`${name} could not start: ${explain(error)} Nothing of it is running now.`)
+    if (lifecycle.isStopping()) return // the signal handler ends the process
+    await lifecycle.stop().catch(() => {}) // each failure is logged
+    fail(`${name} could not start: ${explain(error)} All its parts were stopped.`)
     process.exit(1)
   }
   if (lifecycle.isStopping()) return
@@ -51,12 +51,12 @@ export async function runProcess<Config>(definition: ProcessDefinition<Config>):
 const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /**
- * npm passes a Ctrl-C on to its child, which has it from the terminal already, and close-with-grace takes a second
- * signal for a demand to quit at once. So the signals are counted here: echoes within 2 s of the first are one.
+ * With Ctrl-C, both the terminal and npm send a signal, and close-with-grace exits at once after a second one. So
+ * signals are handled here: a repetition within 2 s of the first is ignored.
  */
 function closeOnSignals({ name, log, stop }: { name: string; log: Log; stop: () => Promise<void> }): void {
   const grace = closeWithGrace({ delay: false, logger: false, skip: [...stopSignals] }, async ({ err }) => {
-    if (err) log.error({ err }, 'an error that nobody caught ends the process')
+    if (err) log.error({ err }, 'uncaught error; stopping')
     await stop()
     log.info({}, 'stopped')
   })
@@ -68,7 +68,7 @@ function closeOnSignals({ name, log, stop }: { name: string; log: Log; stop: () 
         log.info({ signal }, 'stopping')
         grace.close()
       } else if (performance.now() - firstAt > 2_000) {
-        fail(`${name} was told to stop twice and quits at once. What it was doing is repeated after the next start.`)
+        fail(`${name} got a second signal and exits at once. Unfinished work is repeated after the next start.`)
         process.exit(1)
       }
     })
@@ -80,7 +80,7 @@ function fail(sentence: string): void {
   process.stderr.write(`${sentence}\n`)
 }
 
-/** The innermost cause in one sentence: it is what a person can act upon. */
+/** The innermost cause in one sentence, because it is the one an operator can fix. */
 function explain(error: unknown): string {
   const where = error instanceof StartFailed ? `${error.part}: ` : ''
   const innermost = innermostOf(error)

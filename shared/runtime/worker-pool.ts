@@ -1,16 +1,16 @@
 import { move, Piscina, transferableSymbol, valueSymbol } from 'piscina'
 import type { Log } from './log.ts'
 
-/** overloaded: nothing was started, because as many tasks as allowed are waiting already. */
+/** `overloaded`: the task was not started because the queue is full. */
 export type WorkerOutcome<Out> = { readonly is: 'done'; readonly value: Out } | { readonly is: 'overloaded' }
 
 export type WorkerPool<In, Out> = {
   /**
-   * Runs one task in a worker. `transfer` lists bytes within the task that are handed over instead of copied; the
-   * caller cannot read them afterwards. Rejects when the task throws or its worker dies; other tasks go on.
+   * Runs one task in a worker. The bytes in `transfer` are part of the task and are transferred, not copied: the caller
+   * cannot read them afterwards. Rejects when the task throws or its worker dies; other tasks continue.
    */
   run(task: In, options?: { readonly transfer?: readonly Uint8Array[] }): Promise<WorkerOutcome<Out>>
-  /** Ends the tasks under way, then the workers. Idempotent. */
+  /** Waits for running tasks, then ends the workers. Idempotent. */
   close(): Promise<void>
 }
 
@@ -18,25 +18,25 @@ export type WorkerPoolOptions = {
   /** A module that exports `run`, made by `workerTask`. */
   readonly file: URL
   readonly threads: number
-  /** How many tasks may wait beside those under way. */
+  /** Maximum number of waiting tasks, in addition to running ones. */
   readonly maxQueue: number
   readonly log: Log
 }
 
-/** A fixed number of threads that are kept warm, one task at a time each. */
+/** A fixed number of threads that stay alive. Each runs one task at a time. */
 export function createWorkerPool<In, Out>({ file, threads, maxQueue, log }: WorkerPoolOptions): WorkerPool<In, Out> {
   const pool = new Piscina<In, Out>({ filename: file.href, name: 'run', minThreads: threads, maxThreads: threads })
-  pool.on('error', (err: unknown) => log.error({ err }, 'a worker ended while it was idle; another takes its place'))
-  let underWay = 0
+  pool.on('error', (err: unknown) => log.error({ err }, 'an idle worker ended; starting another'))
+  let running = 0
   let closing: Promise<void> | undefined
   return {
     async run(task, { transfer = [] } = {}) {
-      if (underWay >= threads + maxQueue) return { is: 'overloaded' } // Piscina says so by its message alone
-      underWay += 1
+      if (running >= threads + maxQueue) return { is: 'overloaded' } // Piscina's own limit throws an error without a code
+      running += 1
       try {
         return { is: 'done', value: await pool.run(task, { transferList: wholeBuffers(transfer) }) }
       } finally {
-        underWay -= 1
+        running -= 1
       }
     },
     close() {
@@ -46,10 +46,7 @@ export function createWorkerPool<In, Out>({ file, threads, maxQueue, log }: Work
   }
 }
 
-/**
- * The `run` of a worker module. The handler returns its result, and in `transfer` the bytes within it that are handed
- * over instead of copied.
- */
+/** Makes the `run` export of a worker module. The bytes in the handler's `transfer` are part of its value and are transferred, not copied. */
 export const workerTask =
   <In, Out extends object>(handler: (task: In) => WorkerResult<Out> | Promise<WorkerResult<Out>>) =>
   async (task: In): Promise<unknown> => {
@@ -59,7 +56,7 @@ export const workerTask =
 
 type WorkerResult<Out> = { readonly value: Out; readonly transfer?: readonly Uint8Array[] }
 
-/** Slices of a larger buffer, such as Node's pool of small ones, are copied: others still use the rest of it. */
+/** Slices of a larger buffer, such as Node's buffer pool, must be copied: other code uses the rest of the buffer. */
 function wholeBuffers(views: readonly Uint8Array[]): ArrayBuffer[] {
   const whole = views.flatMap((view) =>
     view.buffer instanceof ArrayBuffer && view.byteLength === view.buffer.byteLength ? [view.buffer] : [],

@@ -27,7 +27,7 @@ afterEach(() => {
 })
 
 describe('a process', () => {
-  test.each(['SIGINT', 'SIGTERM'] as const)('ends with exit code 0 after an orderly stop on %s', async (signal) => {
+  test.each(['SIGINT', 'SIGTERM'] as const)('exits with code 0 after an orderly stop on %s', async (signal) => {
     const { child, output, exited, ready } = run({})
     await ready()
     child.kill(signal)
@@ -37,7 +37,7 @@ describe('a process', () => {
     expect(output.stderr).toBe('')
   })
 
-  test('takes the signal that npm passes on as an echo of the first', async () => {
+  test('ignores the repeated signal that npm sends', async () => {
     const { child, output, exited, ready } = run({})
     await ready()
     child.kill('SIGINT')
@@ -47,21 +47,21 @@ describe('a process', () => {
     expect(output.stdout).toContain('stopped in order')
   })
 
-  test('ends with exit code 1 when a part could not be stopped', async () => {
+  test('exits with code 1 when a part could not be stopped', async () => {
     const { child, exited, ready } = run({ STOP_FAILS: 'yes' })
     await ready()
     child.kill('SIGTERM')
     expect(await exited).toBe(1)
   })
 
-  test('lists every fault of its configuration without a stack trace', async () => {
+  test('prints every fault of the configuration without a stack trace', async () => {
     const { output, exited } = run({ HTTP_PORT: 'eighty', LOG_LEVEL: 'loud' })
     expect(await exited).toBe(1)
     expect(output.stderr).toMatch(/^fixture was not started\. There are 2 faults.*\n.*HTTP_PORT.*\n.*LOG_LEVEL.*\n$/)
     expect(output.stdout).toBe('')
   })
 
-  test('says in one sentence why it could not start', async () => {
+  test('prints in one sentence why it could not start', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
     const address = taken.address()

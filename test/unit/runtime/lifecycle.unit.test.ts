@@ -19,7 +19,7 @@ function recorded() {
 }
 
 describe('lifecycle', () => {
-  test('parts start in order and stop in reverse', async () => {
+  test('parts start in order and stop in reverse order', async () => {
     const { story, part } = recorded()
     const lifecycle = createLifecycle({ log: silentLog })
     await lifecycle.start([part('a'), part('b')])
@@ -27,7 +27,7 @@ describe('lifecycle', () => {
     expect(story).toEqual(['start a', 'start b', 'stop b', 'stop a'])
   })
 
-  test('a half start is undone, the failed part included, and names the part', async () => {
+  test('a failed start stops all started parts, the failed one included, and names it', async () => {
     const { story, part } = recorded()
     const cause = new Error('refused')
     const lifecycle = createLifecycle({ log: silentLog })
@@ -37,7 +37,7 @@ describe('lifecycle', () => {
     expect(story).toEqual(['start a', 'start b', 'stop b', 'stop a'])
   })
 
-  test('a second stop is the first one', async () => {
+  test('a second stop stops nothing again', async () => {
     const { story, part } = recorded()
     const lifecycle = createLifecycle({ log: silentLog })
     await lifecycle.start([part('a')])
@@ -46,7 +46,7 @@ describe('lifecycle', () => {
     expect(story).toEqual(['start a', 'stop a'])
   })
 
-  test('every part is stopped even when some fail, and no error is lost', async () => {
+  test('all parts are stopped even when some fail, and every error is reported', async () => {
     const { story, part } = recorded()
     const first = new Error('first')
     const second = new Error('second')
@@ -58,7 +58,7 @@ describe('lifecycle', () => {
     expect(story.slice(3)).toEqual(['stop c', 'stop b', 'stop a'])
   })
 
-  test('a part that never stops is left behind at its deadline', async () => {
+  test('a part that does not stop within its limit is reported, the others are stopped', async () => {
     const { story, part } = recorded()
     const hanging: Part = { ...part('hanging'), stop: () => new Promise(() => {}), stopWithinMs: 20 }
     const lifecycle = createLifecycle({ log: silentLog })
@@ -67,7 +67,7 @@ describe('lifecycle', () => {
     expect(story).toContain('stop a')
   })
 
-  test('a stop during the start waits for the part at hand and starts no other', async () => {
+  test('a stop during the start waits for the current part and starts no other', async () => {
     const { story, part } = recorded()
     const gate = Promise.withResolvers<void>()
     const slow: Part = { ...part('slow'), start: () => gate.promise }

@@ -19,14 +19,14 @@ function poolOf(options: { threads: number; maxQueue: number }) {
 const bytesOf = (text: string) => Uint8Array.from(Buffer.from(text))
 
 describe('worker pool', () => {
-  test('a task runs in another thread and its bytes travel both ways', async () => {
+  test('a task runs in another thread, and bytes are passed in both directions', async () => {
     const outcome = await poolOf({ threads: 1, maxQueue: 1 }).run({ do: 'echo', bytes: bytesOf('some bytes') })
     if (outcome.is !== 'done') throw new Error(outcome.is)
     expect(Buffer.from(outcome.value.bytes).toString()).toBe('some bytes')
     expect(outcome.value.threadId).toBeGreaterThan(0)
   })
 
-  test('bytes are handed over, not copied, when asked', async () => {
+  test('bytes in transfer are transferred, not copied', async () => {
     const pool = poolOf({ threads: 1, maxQueue: 1 })
     const copied = bytesOf('copied')
     await pool.run({ do: 'echo', bytes: copied })
@@ -36,7 +36,7 @@ describe('worker pool', () => {
     expect(given.byteLength).toBe(0)
   })
 
-  test('a slice of a shared buffer is copied, so that the rest stays whole', async () => {
+  test('a slice of a larger buffer is copied', async () => {
     const whole = bytesOf('whole and part')
     const part = whole.subarray(0, 5)
     const outcome = await poolOf({ threads: 1, maxQueue: 1 }).run({ do: 'echo', bytes: part }, { transfer: [part] })
@@ -44,7 +44,7 @@ describe('worker pool', () => {
     expect(Buffer.from(whole).toString()).toBe('whole and part')
   })
 
-  test('more than may wait is refused at once, and taken again later', async () => {
+  test('a task above the queue limit is refused at once, and later tasks are accepted', async () => {
     const pool = poolOf({ threads: 1, maxQueue: 1 })
     const spin = (): Promise<unknown> => pool.run({ do: 'spin', bytes: bytesOf('x'), ms: 100 })
     const outcomes = await Promise.all([spin(), spin(), spin()])
@@ -52,7 +52,7 @@ describe('worker pool', () => {
     expect(await spin()).toMatchObject({ is: 'done' })
   })
 
-  test('two threads work at the same time', async () => {
+  test('two threads run tasks at the same time', async () => {
     const pool = poolOf({ threads: 2, maxQueue: 2 })
     const begun = new Int32Array(new SharedArrayBuffer(4))
     const meet = () => pool.run({ do: 'meet', bytes: bytesOf('x'), begun })
@@ -60,7 +60,7 @@ describe('worker pool', () => {
     expect(new Set(outcomes.map((outcome) => outcome.is === 'done' && outcome.value.threadId)).size).toBe(2)
   })
 
-  test('a task that throws rejects alone', async () => {
+  test('a task that throws does not affect other tasks', async () => {
     const pool = poolOf({ threads: 1, maxQueue: 5 })
     const throwing = pool.run({ do: 'throw', bytes: bytesOf('x') })
     const after = pool.run({ do: 'echo', bytes: bytesOf('y') })
@@ -68,7 +68,7 @@ describe('worker pool', () => {
     expect(await after).toMatchObject({ is: 'done' })
   })
 
-  test('a worker that dies rejects its own task alone, and another takes its place', async () => {
+  test('a worker that dies rejects only its own task and is replaced', async () => {
     const pool = poolOf({ threads: 1, maxQueue: 5 })
     const dying = pool.run({ do: 'die', bytes: bytesOf('x') })
     const after = pool.run({ do: 'echo', bytes: bytesOf('y') })
@@ -76,7 +76,7 @@ describe('worker pool', () => {
     expect(await after).toMatchObject({ is: 'done' })
   })
 
-  test('closing ends the tasks under way, and closing again is the same', async () => {
+  test('close ends running tasks and is idempotent', async () => {
     const pool = poolOf({ threads: 1, maxQueue: 1 })
     const running = pool.run({ do: 'spin', bytes: bytesOf('x'), ms: 50 })
     await Promise.all([pool.close(), pool.close()])

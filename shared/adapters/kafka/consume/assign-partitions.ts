@@ -1,9 +1,9 @@
 export type Member = { readonly memberId: string; readonly owned: readonly number[] }
 
 /**
- * Gives each of `partitionCount` partitions to one member so that no member has two more than another, and members
- * keep as much of what they own as that allows. The same input in any order gives the same answer. Of several members
- * that claim a partition the first by id keeps it.
+ * Assigns each of `partitionCount` partitions to one member. The numbers of partitions of two members differ by at most
+ * one, and members keep as many of their partitions as that allows. The result does not depend on the order of
+ * `members`. When several members claim a partition, the first by id gets it.
  */
 export function assignPartitions(members: readonly Member[], partitionCount: number): Map<string, number[]> {
   const byId = [...members].sort((a, b) => (a.memberId < b.memberId ? -1 : 1))
@@ -11,7 +11,7 @@ export function assignPartitions(members: readonly Member[], partitionCount: num
   const kept = new Map<string, number[]>()
   const fair = Math.floor(partitionCount / byId.length)
   let largerShares = partitionCount % byId.length
-  // Who owns more than a fair share has the first right to one of the larger shares.
+  // Members that own more than a fair share get the larger shares first.
   for (const { memberId } of byId) {
     const owned = claims.get(memberId) ?? []
     const larger = owned.length > fair && largerShares > 0

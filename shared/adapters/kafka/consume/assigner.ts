@@ -2,9 +2,9 @@ import { AssignerProtocol, type GroupMember, type PartitionAssigner } from 'kafk
 import { assignPartitions, type Member } from './assign-partitions.ts'
 
 export type AssignerOptions = {
-  /** The partitions this member owns now, sent with every request to join. */
+  /** The partitions this member owns now. Sent with every request to join. */
   readonly owned: () => readonly number[]
-  /** Called before each request to join the group: the last moment before partitions may go to somebody else. */
+  /** Called before each request to join, after which other members may get this member's partitions. */
   readonly joining: () => void
 }
 
@@ -12,8 +12,8 @@ const { MemberMetadata, MemberAssignment } = AssignerProtocol
 const version = 1
 
 /**
- * One member owns partition p of every topic of the subscription, and members keep what they own. The name is the
- * protocol on which all members of a group must agree: change it when the meaning of the user data changes.
+ * The owner of partition p owns it in every topic of the subscription, and members keep their partitions (sticky). All
+ * members of a group must use the same protocol name; change it when the meaning of the user data changes.
  */
 export function createCoPartitioningAssigner({ owned, joining }: AssignerOptions): PartitionAssigner {
   const name = 'co-partitioning-sticky'
@@ -42,7 +42,7 @@ export function createCoPartitioningAssigner({ owned, joining }: AssignerOptions
   })
 }
 
-/** A member whose user data cannot be read owns nothing: that costs it its stickiness and nobody else anything. */
+/** A member with unreadable user data counts as owning nothing, so it may lose its partitions. */
 function toMember({ memberId, memberMetadata }: GroupMember): Member {
   const userData = MemberMetadata.decode(memberMetadata)?.userData
   return { memberId, owned: userData === undefined ? [] : readOwned(userData) }

@@ -83,21 +83,16 @@ export function createLane(options: LaneOptions): Lane {
   }
 
   async function append(records: readonly (NewRecord | RawRecord)[], { urgent = false } = {}): Promise<AppendOutcome> {
-    const placed = records.map((record) => place(record, partitionFor))
-    const [first] = placed
-    if (first === undefined) return { is: 'appended' }
+    if (records.length === 0) return { is: 'appended' }
     if (stopping !== null) return { is: 'overloaded' }
-    const { partition } = first
-    if (placed.some((record) => record.topic !== topic.name || record.partition !== partition))
-      throw new TypeError(`All records of one append must be of ${topic.name} and of one partition.`)
-    const outcome = queue.add({ records: placed, partition, urgent })
+    const outcome = queue.add({ ...place(records, topic.name, partitionFor), urgent })
     if (isPressing()) interval.end()
     wake()
     return outcome
   }
 
-  async function drainAndClose() {
-    const timer = setTimeout(() => connection.close(), sendTimeoutMs)
+  async function sendAllAndClose() {
+    const timer = setTimeout(connection.close, sendTimeoutMs)
     while (sending !== null) await sending
     clearTimeout(timer)
     queue.close()
@@ -113,7 +108,7 @@ export function createLane(options: LaneOptions): Lane {
       queue.watchAge()
     },
     stop() {
-      stopping ??= drainAndClose()
+      stopping ??= sendAllAndClose()
       interval.end()
       return stopping
     },
@@ -195,9 +190,18 @@ const reportOf = (group: readonly Waiting[], outcome: SendOutcome): SendReport =
   outcome: outcome.is,
 })
 
-/** A record without a partition has a text key. */
-function place(record: NewRecord | RawRecord, partitionFor: (key: string) => number): PlacedRecord {
-  return isPlaced(record) ? record : { ...record, partition: partitionFor(record.key) }
+type Append = { readonly records: readonly PlacedRecord[]; readonly partition: number }
+
+function place(
+  records: readonly (NewRecord | RawRecord)[],
+  topic: TopicName,
+  partitionFor: (key: string) => number,
+): Append {
+  const placed = records.map((one) => (isPlaced(one) ? one : { ...one, partition: partitionFor(one.key) }))
+  const partition = placed[0]?.partition ?? 0
+  if (placed.some((one) => one.topic !== topic || one.partition !== partition))
+    throw new TypeError(`All records of one append must be of ${topic} and of one partition.`)
+  return { records: placed, partition }
 }
 
 const isPlaced = (record: NewRecord | RawRecord): record is PlacedRecord => record.partition !== undefined

@@ -14,7 +14,7 @@ const keptOf = (before: readonly Member[], shares: ReadonlyMap<string, number[]>
   before.reduce((kept, { memberId, owned }) => kept + owned.filter((p) => shares.get(memberId)?.includes(p)).length, 0)
 
 describe('assignPartitions', () => {
-  it('gives every partition to exactly one member', () => {
+  it('assigns every partition to exactly one member', () => {
     fc.assert(
       fc.property(members, counts, (group, count) => {
         const given = [...assignPartitions(group, count).values()].flat().sort((a, b) => a - b)
@@ -23,7 +23,7 @@ describe('assignPartitions', () => {
     )
   })
 
-  it('gives no member two more than another', () => {
+  it('the numbers of partitions of two members differ by at most one', () => {
     fc.assert(
       fc.property(members, counts, (group, count) => {
         const sizes = [...assignPartitions(group, count).values()].map(({ length }) => length)
@@ -33,7 +33,7 @@ describe('assignPartitions', () => {
     )
   })
 
-  it('does not depend on the order of the members', () => {
+  it('the result does not depend on the order of the members', () => {
     fc.assert(
       fc.property(members, counts, (group, count) => {
         expect(assignPartitions([...group].reverse(), count)).toEqual(assignPartitions(group, count))
@@ -41,7 +41,7 @@ describe('assignPartitions', () => {
     )
   })
 
-  it('moves nothing when nothing changed', () => {
+  it('moves no partition when the members are the same', () => {
     fc.assert(
       fc.property(members, counts, (group, count) => {
         const first = assignPartitions(group, count)
@@ -50,7 +50,7 @@ describe('assignPartitions', () => {
     )
   })
 
-  it('moves only what a newcomer gets', () => {
+  it('moves only the partitions that a new member gets', () => {
     fc.assert(
       fc.property(members, counts, fc.uuid(), (group, count, newcomer) => {
         fc.pre(group.every(({ memberId }) => memberId !== newcomer))
@@ -61,7 +61,7 @@ describe('assignPartitions', () => {
     )
   })
 
-  it('moves only what a member that left had', () => {
+  it('moves only the partitions of a member that left', () => {
     fc.assert(
       fc.property(members, counts, (group, count) => {
         fc.pre(group.length > 1)

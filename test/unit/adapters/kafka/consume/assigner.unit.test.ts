@@ -19,7 +19,7 @@ const assignerOf = (owned: readonly number[] = [], joining = () => {}) =>
   })
 
 describe('the co-partitioning assigner', () => {
-  it('gives each member the same partitions of every topic, and leaves it what it said it owns', async () => {
+  it('assigns the same partitions of every topic to a member, and members keep theirs', async () => {
     const assigner = assignerOf()
     const members = [
       { memberId: 'a', memberMetadata: assignerOf([3, 1]).protocol({ topics }).metadata },
@@ -34,7 +34,7 @@ describe('the co-partitioning assigner', () => {
     ])
   })
 
-  it('takes a member whose data it cannot read as one that owns nothing', async () => {
+  it('treats a member with unreadable user data as owning nothing', async () => {
     const unreadable = ['', '{', '[]', '{"owned":"all"}', '{"owned":[null,"1"]}'].map((text, n) => ({
       memberId: `m${n}`,
       memberMetadata: MemberMetadata.encode({ version: 1, topics, userData: Buffer.from(text) }),
@@ -42,7 +42,7 @@ describe('the co-partitioning assigner', () => {
     expect(await assignerOf().assign({ members: unreadable, topics })).toHaveLength(unreadable.length)
   })
 
-  it('says before each request to join that it is about to', () => {
+  it('calls joining before each request to join', () => {
     let joins = 0
     const assigner = assignerOf([], () => {
       joins += 1

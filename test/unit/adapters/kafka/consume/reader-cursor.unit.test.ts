@@ -12,7 +12,7 @@ const record = (offset: number, bytes = 1): LogRecord => ({
   value: new Uint8Array(bytes),
 })
 
-describe('a read under way', () => {
+describe('reader cursor', () => {
   const pause = vi.fn()
   const resume = vi.fn()
   const cursorOf = (from: number, end: number) => createCursor({ from, end, pause, resume, idleTimeoutMs: 1_000 })
@@ -23,7 +23,7 @@ describe('a read under way', () => {
   })
   afterEach(() => void vi.useRealTimers())
 
-  it('yields what lies within its range, once', async () => {
+  it('yields each record of its range once', async () => {
     const cursor = cursorOf(2, 5)
     cursor.push([record(0), record(1), record(2), record(3)], 3)
     cursor.push([record(3), record(4), record(5)], 5)
@@ -32,14 +32,14 @@ describe('a read under way', () => {
     expect(pause).toHaveBeenCalled()
   })
 
-  it('ends although the last offsets hold no records', async () => {
+  it('ends when the last offsets have no records', async () => {
     const cursor = cursorOf(0, 3)
     cursor.push([record(0)], 0)
     cursor.push([], 2)
     expect(await Array.fromAsync(cursor.records())).toHaveLength(1)
   })
 
-  it('is paused while its reader is slow, and goes on when the reader caught up', async () => {
+  it('pauses fetching while its consumer is slow, and resumes it later', async () => {
     const cursor = cursorOf(0, 10)
     const megabytes = (offset: number) => [record(offset, 3 * 1024 * 1024)]
     const records = cursor.records()
@@ -53,7 +53,7 @@ describe('a read under way', () => {
     expect(cursor.wantsMore()).toBe(true)
   })
 
-  it('throws when nothing comes for too long, but not because its reader is slow', async () => {
+  it('throws when no record arrives for too long, but not when its consumer is slow', async () => {
     const cursor = cursorOf(0, 3)
     const records = cursor.records()
     cursor.push([record(0)], 0)
@@ -66,7 +66,7 @@ describe('a read under way', () => {
     await overdue
   })
 
-  it('throws what it was told, after what it has', async () => {
+  it('throws the given error after the buffered records', async () => {
     const cursor = cursorOf(0, 3)
     cursor.push([record(0)], 0)
     cursor.fail(new Error('stopped'))

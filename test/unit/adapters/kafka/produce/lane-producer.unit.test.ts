@@ -11,7 +11,7 @@ const record = (partition: number) =>
     value: Buffer.from('{}'),
   }) as const
 
-/** Reads each message as kafkajs does when it encodes a request. */
+/** Copies each message, as kafkajs does when it encodes a request. */
 const encode = ({ topicMessages = [] }: ProducerBatch) =>
   topicMessages.flatMap(({ messages }) => messages.map((message) => ({ ...message })))
 
@@ -22,7 +22,7 @@ const protocolError = (type: string) => new Error('wrapped', { cause: Object.ass
 
 type SendBatch = (batch: ProducerBatch) => Promise<RecordMetadata[]>
 
-/** A lane's producer over a kafkajs producer that sends as told. */
+/** A lane producer on a fake kafkajs producer. */
 async function producerThat(sendBatch: SendBatch, deadlineMs = 1_000) {
   const disconnect = vi.fn(async () => {})
   const kafka = { producer: () => ({ connect: async () => {}, disconnect, sendBatch }) } as unknown as Kafka
@@ -30,14 +30,14 @@ async function producerThat(sendBatch: SendBatch, deadlineMs = 1_000) {
   return { producer, disconnect }
 }
 
-describe('what comes of a send', () => {
-  it('appended, when every partition acknowledged', async () => {
+describe('the outcome of a send is', () => {
+  it('appended when every partition is acknowledged', async () => {
     const { producer, disconnect } = await producerThat(async () => acknowledged(1, 2))
     expect(await producer.send([record(1), record(2), record(1)])).toEqual({ is: 'appended' })
     expect(disconnect).not.toHaveBeenCalled()
   })
 
-  it('ambiguous, when kafkajs resolves without the answer of a partition', async () => {
+  it('ambiguous when kafkajs resolves without the acknowledgement of a partition', async () => {
     const { producer, disconnect } = await producerThat(async (batch) => {
       encode(batch)
       return acknowledged(1)
@@ -46,7 +46,7 @@ describe('what comes of a send', () => {
     expect(disconnect).toHaveBeenCalled()
   })
 
-  it.each(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])('too large, when the broker says %s', async (type) => {
+  it.each(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])('too_large when the broker returns %s', async (type) => {
     const { producer, disconnect } = await producerThat(async (batch) => {
       encode(batch)
       throw protocolError(type)
@@ -55,7 +55,7 @@ describe('what comes of a send', () => {
     expect(disconnect).not.toHaveBeenCalled()
   })
 
-  it('ambiguous, when it failed after the request was encoded', async () => {
+  it('ambiguous when it fails after the request was encoded', async () => {
     const { producer } = await producerThat(async (batch) => {
       encode(batch)
       throw protocolError('NOT_ENOUGH_REPLICAS_AFTER_APPEND')
@@ -63,7 +63,7 @@ describe('what comes of a send', () => {
     expect(await producer.send([record(1)])).toMatchObject({ is: 'ambiguous' })
   })
 
-  it('not sent, when it failed before anything was encoded', async () => {
+  it('not_sent when it fails before the request was encoded', async () => {
     const { producer, disconnect } = await producerThat(async () => {
       throw new kafkajs.KafkaJSConnectionError('refused')
     })
@@ -71,7 +71,7 @@ describe('what comes of a send', () => {
     expect(disconnect).toHaveBeenCalled()
   })
 
-  it('after the deadline no later try of kafkajs sends anything', async () => {
+  it('not_sent at the deadline, and later retries of kafkajs send nothing', async () => {
     const late = Promise.withResolvers<void>()
     const encoded: unknown[] = []
     const { producer } = await producerThat(async (batch) => {
@@ -85,7 +85,7 @@ describe('what comes of a send', () => {
     expect(encoded).toEqual([])
   })
 
-  it('ambiguous at the deadline, when the request had been encoded', async () => {
+  it('ambiguous at the deadline when the request was encoded', async () => {
     const { producer } = await producerThat((batch) => {
       encode(batch)
       return new Promise(() => {})

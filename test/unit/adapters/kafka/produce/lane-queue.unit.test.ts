@@ -27,14 +27,14 @@ describe('the queue of a lane', () => {
   }
   const sizes = () => queue.take().map(({ records }) => records.length)
 
-  it('lets everybody who waits leave together', () => {
+  it('all waiting appends form one group', () => {
     for (const count of [1, 2, 3]) void add({ count })
     expect(sizes()).toEqual([1, 2, 3])
     expect(queue.isEmpty()).toBe(true)
     expect(sizes()).toEqual([])
   })
 
-  it('knows how many records wait, whatever became of the others', () => {
+  it('records() counts the waiting records', () => {
     for (const count of [1, 2, 3]) void add({ count })
     expect(queue.records()).toBe(6)
     const group = queue.take()
@@ -45,13 +45,13 @@ describe('the queue of a lane', () => {
     expect(queue.records()).toBe(0)
   })
 
-  it('cuts groups at 1,000 records without splitting an append', () => {
+  it('a group has at most 1,000 records, and an append is never split', () => {
     queue = createLaneQueue({ ...options, maxQueuedBytes: 1e9, maxGroupBytes: 1e9 })
     for (const count of [600, 300, 200, 1500, 1]) void add({ count })
     expect([sizes(), sizes(), sizes(), sizes()]).toEqual([[600, 300], [200], [1500], [1]])
   })
 
-  it('cuts groups by bytes, and lets a larger append go alone', () => {
+  it('a group has at most the given bytes, and a larger append is sent alone', () => {
     for (const bytes of [2_000, 2_000, 2_000]) void add({ bytes })
     expect([sizes(), sizes()]).toEqual([[1, 1], [1]])
     void add({ bytes: 9_000 })
@@ -59,7 +59,7 @@ describe('the queue of a lane', () => {
     expect([sizes(), sizes()]).toEqual([[1], [1]])
   })
 
-  it('answers overloaded above its bytes, but takes one append whatever its size, and every urgent one', async () => {
+  it('an append above the byte limit is overloaded, except the only one in the queue and urgent ones', async () => {
     void add({ bytes: 50_000 })
     expect(await add()).toEqual({ is: 'overloaded' })
     void add({ urgent: true })
@@ -68,7 +68,7 @@ describe('the queue of a lane', () => {
     expect(sizes()).toEqual([1])
   })
 
-  it('answers overloaded to whoever waited too long, but not to the urgent', async () => {
+  it('an append that waited too long is overloaded, urgent ones are not', async () => {
     const early = add()
     const urgent = add({ urgent: true })
     await vi.advanceTimersByTimeAsync(1_000)
@@ -81,7 +81,7 @@ describe('the queue of a lane', () => {
     expect(await urgent).toEqual({ is: 'appended' })
   })
 
-  it('puts back what was not sent, in its place and with its age', async () => {
+  it('an unsent group returns to its place in the queue and keeps its age', async () => {
     const waiting = add()
     await vi.advanceTimersByTimeAsync(1_500)
     const group = queue.take()
@@ -92,7 +92,7 @@ describe('the queue of a lane', () => {
     expect(sizes()).toEqual([2])
   })
 
-  it('lets appends of a group that was too large leave one by one', () => {
+  it('the appends of a group that was too large are sent one by one', () => {
     for (const count of [1, 2]) void add({ count })
     queue.putBack(queue.take(), { alone: true })
     void add({ count: 3 })
@@ -100,7 +100,7 @@ describe('the queue of a lane', () => {
     expect([sizes(), sizes(), sizes()]).toEqual([[1], [2], [3, 4]])
   })
 
-  it('answers everybody when it closes', async () => {
+  it('close answers every waiting append with overloaded', async () => {
     const both = [add(), add({ urgent: true })]
     queue.close()
     expect(await Promise.all(both)).toEqual([{ is: 'overloaded' }, { is: 'overloaded' }])
