@@ -29,7 +29,7 @@ function setUp() {
   const line = (_: object, message: string) => void lines.push(message)
   const log: Log = { debug: line, info: line, warn: line, error: line, child: () => log }
 
-  const subscribe = () => createMemorySubscription({ log: eventLog, groups, groupId: 'projector', topics: folded })
+  const subscribe = () => createMemorySubscription({ eventLog, groups, groupId: 'projector', topics: folded, log })
   async function start(deps: Partial<PartitionProjectorDeps> = {}) {
     const projector = createProjector({
       subscription: subscribe(),
