@@ -6,6 +6,9 @@ const quotedPaths = /`((?:schemas|shared|services|infra|test)\/[\w./-]*)`/g
 const startedFiles = /\b(?:node|python3) ((?:services|infra|test)\/[\w./-]+)/g
 const scripts = /\bnpm run (?:--silent |-s )?([\w:-]+)/g
 
+/** The generator removes these folders while they are empty. */
+const isGeneratedFolder = (path: string): boolean => /^schemas\/generated\/[\w-]+\/?$/.test(path)
+
 const isDocument = ({ path }: SourceFile): boolean => path.endsWith('.md')
 
 const matches = (text: string, pattern: RegExp): readonly string[] =>
@@ -28,7 +31,7 @@ export const documentsNameWhatExists: Rule = (files) => {
   return files.filter(isDocument).flatMap(({ path, text }) => [
     ...[
       ...matches(text, links).map((to) => posix.join(posix.dirname(path), to)),
-      ...matches(text, quotedPaths),
+      ...matches(text, quotedPaths).filter((to) => !isGeneratedFolder(to)),
       ...matches(text, startedFiles),
     ]
       .map((to) => to.replace(/\/$/, ''))

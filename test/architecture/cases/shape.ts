@@ -82,7 +82,8 @@ export const shapeCases: Cases = {
         (to) => `infra/docs/a.md names ${to}, which does not exist.`,
       ),
       repaired: {
-        'infra/docs/a.md': 'See [a](a.md) and [b](#b), [c](../../schemas/) and `schemas/d.ts`, `schemas/`.',
+        'infra/docs/a.md':
+          'See [a](a.md) and [b](#b), [c](../../schemas/) and `schemas/d.ts`, `schemas/`, `schemas/generated/e`.',
         'schemas/d.ts': '',
       },
     },
