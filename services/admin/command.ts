@@ -1,6 +1,6 @@
 import type { ApiClientCredentials, ApiClientRegistry } from '#shared/ports/api-client-registry.ts'
 import type { Clock } from '#shared/ports/clock.ts'
-import type { DeadLetterOffice } from './dead-letters.ts'
+import type { DeadLetterStore } from './dead-letters.ts'
 import type { ProjectionDeps } from './projection-switch.ts'
 
 /** What the commands work with. Each method reads its configuration and connects when it is called. */
@@ -12,7 +12,7 @@ export type CommandContext = {
   /** Creates missing topics. Throws when an existing topic differs. Returns the names of all topics. */
   applyTopics(): Promise<readonly string[]>
   applyIndexes(): Promise<readonly { readonly collection: string; readonly index: string; readonly is: string }[]>
-  deadLetters(): DeadLetterOffice
+  deadLetters(): DeadLetterStore
   projections(): ProjectionDeps
   close(): Promise<void>
 }

@@ -23,7 +23,7 @@ import type { Log } from '#shared/runtime/log.ts'
 import { pauseFor } from '#shared/runtime/retry.ts'
 import type { CommandContext } from './command.ts'
 import { loadKafkaConfig, loadMongoConfig } from './config.ts'
-import { createDeadLetterOffice } from './dead-letters.ts'
+import { createDeadLetterStore } from './dead-letters.ts'
 import { createProjectionBuild } from './projection-build.ts'
 import type { ProjectionDeps } from './projection-switch.ts'
 
@@ -98,7 +98,7 @@ function composeDeadLetters({ openKafka, stopAtClose }: Connections) {
   stopAtClose(appender, reader, trimmer)
   void appender.start()
   void reader.start()
-  return createDeadLetterOffice({ reader, appender, trimmer })
+  return createDeadLetterStore({ reader, appender, trimmer })
 }
 
 function composeProjections({ openKafka, openMongo }: Connections, print: Print): ProjectionDeps {

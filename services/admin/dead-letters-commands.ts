@@ -4,7 +4,7 @@ import type { DeadLetter } from '#shared/domain/dead-letters/dead-letter.ts'
 import { timestampOf } from '#shared/domain/instant.ts'
 import { asUsageErrors, readWhole } from './client-options.ts'
 import { type Command, UsageError } from './command.ts'
-import type { DeadLetterOffice } from './dead-letters.ts'
+import type { DeadLetterStore } from './dead-letters.ts'
 import { createThrottle } from './throttle.ts'
 
 const selection = '[--reason R]… [--id ID]…'
@@ -29,15 +29,15 @@ export const deadLettersCommands: readonly Command[] = [
     usage: `dead-letters redrive ${selection} [--rate N] [--dry-run]`,
     async run(args, tools) {
       const { matches, rate, dryRun } = readOptions('dead-letters redrive', args, ['rate', 'dry-run'])
-      const office = tools.deadLetters()
+      const store = tools.deadLetters()
       const pace = createThrottle({ perSecond: rate, clock: tools.clock })
       const counts = { matching: 0, redriven: 0, not_kept: 0, of_failed_chunks: 0 }
-      for await (const letter of matching(office, matches)) {
+      for await (const letter of matching(store, matches)) {
         counts.matching += 1
         if (letter.chunk !== null) counts.of_failed_chunks += 1
         if (dryRun) continue
         await pace()
-        counts[await office.redrive(letter)] += 1
+        counts[await store.redrive(letter)] += 1
       }
       return { value: { dry_run: dryRun, ...counts }, message: redriveMessage(dryRun, counts) }
     },
@@ -46,16 +46,16 @@ export const deadLettersCommands: readonly Command[] = [
     usage: `dead-letters purge (--all | ${selection}) [--rate N] [--dry-run]`,
     async run(args, tools) {
       const { matches, rate, dryRun } = readOptions('dead-letters purge', args, ['all', 'rate', 'dry-run'])
-      const office = tools.deadLetters()
+      const store = tools.deadLetters()
       const pace = createThrottle({ perSecond: rate, clock: tools.clock })
       let count = 0
-      for await (const letter of matching(office, matches)) {
+      for await (const letter of matching(store, matches)) {
         count += 1
         if (dryRun) continue
         await pace()
-        await office.discard(letter)
+        await store.discard(letter)
       }
-      const removed = dryRun ? 0 : await office.removeClosed()
+      const removed = dryRun ? 0 : await store.removeClosed()
       return {
         value: { dry_run: dryRun, matching: count, purged: dryRun ? 0 : count, records_removed: removed },
         message: dryRun
@@ -106,8 +106,8 @@ function readReason(text: string): UnreadableReason {
   throw new UsageError(`--reason must be one of ${unreadableReasons.join(', ')}; it is "${text}".`)
 }
 
-async function* matching(office: DeadLetterOffice, matches: Matches): AsyncGenerator<DeadLetter> {
-  for await (const letter of office.open()) if (matches(letter)) yield letter
+async function* matching(store: DeadLetterStore, matches: Matches): AsyncGenerator<DeadLetter> {
+  for await (const letter of store.open()) if (matches(letter)) yield letter
 }
 
 const summaryOf = (letter: DeadLetter): DeadLetterSummary => ({
@@ -117,7 +117,7 @@ const summaryOf = (letter: DeadLetter): DeadLetterSummary => ({
   offset: letter.offset,
   reason: letter.reason,
   appended_at: timestampOf(letter.appendedAt),
-  parked_at: timestampOf(letter.parkedAt),
+  parked_at: timestampOf(letter.storedAt),
   bytes: letter.omittedBytes ?? letter.original.value?.byteLength ?? 0,
   chunk_failed: letter.chunk !== null,
 })

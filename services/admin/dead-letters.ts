@@ -9,25 +9,25 @@ import {
 import type { EventReader, LogRecord, LogTrimmer, RawAppender, RawRecord } from '#shared/ports/event-log.ts'
 import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
 
-/** What can be done about records that could not be read. Everything throws `DependencyLost`. */
-export type DeadLetterOffice = {
-  /** The dead letters that nothing was done about as of this call, each once, by partition and offset. */
+/** The dead letters and the operations on them. Every method throws `DependencyLost`. */
+export type DeadLetterStore = {
+  /** The dead letters that have no mark, each once, by partition and offset. */
   open(): AsyncIterable<DeadLetter>
   /**
-   * Puts the record back where it came from and then marks the dead letter. After a failure in between it is still
-   * open; putting it back again appends the same fact under the same id. `not_kept`: nothing was done, because the value
-   * was too large for the dead letter.
+   * Appends the record to its origin topic again and then marks the dead letter. After a failure in between the dead letter
+   * is still open; a second redrive appends the same event with the same id. `not_kept`: nothing was done, because the
+   * value was too large to store.
    */
   redrive(letter: DeadLetter): Promise<'redriven' | 'not_kept'>
-  /** Marks the dead letter as given up. */
+  /** Marks the dead letter as purged. */
   discard(letter: DeadLetter): Promise<void>
-  /** Removes from storage what lies before the first open dead letter of each partition; returns how many records. */
+  /** Deletes the records before the first open dead letter of each partition; returns how many. */
   removeClosed(): Promise<number>
 }
 
 type Deps = {
   readonly reader: EventReader
-  /** Appends to the topics that records come from, and to that of the dead letters. */
+  /** Appends to the origin topics and to the dead letters. */
   readonly appender: RawAppender
   readonly trimmer: LogTrimmer
 }
@@ -37,12 +37,12 @@ const partitions = Array.from({ length: partitionCount }, (_, partition) => part
 
 type Placed = { readonly record: LogRecord; readonly read: DeadLetterRecord }
 
-export function createDeadLetterOffice({ reader, appender, trimmer }: Deps): DeadLetterOffice {
+export function createDeadLetterStore({ reader, appender, trimmer }: Deps): DeadLetterStore {
   async function* readAll(partition: number): AsyncGenerator<Placed> {
     for await (const record of reader.read(topic, partition, 0)) yield { record, read: readDeadLetter(record) }
   }
 
-  /** Marks come after what they mark, so all are read first. A mark holds for ever, also for a repeat that came late. */
+  /** Reads all marks first, because a mark follows its dead letter and also closes later repeats of it. */
   async function closedIn(partition: number): Promise<{ readonly closed: ReadonlySet<string>; readonly end: number }> {
     const closed = new Set<string>()
     let end = 0
@@ -56,7 +56,7 @@ export function createDeadLetterOffice({ reader, appender, trimmer }: Deps): Dea
   async function append(record: RawRecord): Promise<void> {
     const outcome = await appender.append([record])
     if (outcome.is === 'appended') return
-    if (outcome.is === 'refused') throw new Error(`${record.topic} does not take a record of this size any more.`)
+    if (outcome.is === 'refused') throw new Error(`${record.topic} refuses a record of this size.`)
     throw new DependencyLost('event_log', outcome.is === 'ambiguous' ? outcome.cause : new Error('overloaded'))
   }
 

@@ -1,33 +1,36 @@
 import { parse as bytesOf, v5 as uuidOfName } from 'uuid'
+import type { DeliveryEvent } from '#schemas/events/deliveries.ts'
 import { eventSources } from '#schemas/events/envelope.ts'
 import type { AttemptResult } from '#shared/domain/delivery/attempt.ts'
 import { decideOutcome, evolve } from '#shared/domain/delivery/chunk-delivery.ts'
 import { toRecord } from '#shared/domain/events/codec.ts'
 import type { AiSystem } from '#shared/ports/ai-system.ts'
 import type { Clock, Instant } from '#shared/ports/clock.ts'
-import { type AppendDeps, appendUntilAcknowledged } from './append-until-acknowledged.ts'
+import type { EventAppender } from '#shared/ports/event-log.ts'
+import { type AppendDeps, appendUntilAcknowledged } from './append-until-answered.ts'
 import type { GateState } from './attempt-gate.ts'
 import { type Chunk, keyOf } from './chunk.ts'
 import type { DispatchMetrics } from './metrics.ts'
 
-/** Names chunk keys among all UUIDs of version 5; must never change, or the AI system would see new keys. */
+/** The UUID v5 namespace of chunk keys. It must never change: the AI system would take known chunks for new ones. */
 const chunkNamespace = bytesOf('5f2d9c3e-8d0a-4c57-9f0b-0b6a54a1c0de')
 
 export type AttemptDeps = AppendDeps & {
   readonly aiSystem: AiSystem
+  readonly appender: EventAppender
   readonly clock: Clock
   readonly random: () => number
   readonly retrySchedule: readonly number[]
   readonly metrics: DispatchMetrics
 }
 
-/** The two halves of one attempt. Between them its outcome exists nowhere but in this process. */
+/** The two halves of one attempt. Between them only this process knows the result. */
 export type AttemptChunk = {
   /** Calls the AI system once. Never rejects. */
   call(chunk: Chunk): Promise<AttemptResult>
   /**
-   * Appends the fact that follows. When it resolves, the log holds it and the chunk's state includes it; it takes as
-   * long as the log takes. Rejects with `AppendGivenUp`.
+   * Appends the outcome and applies it to the chunk's state. Waits until the log acknowledges it. Rejects with
+   * `AppendGivenUp`.
    */
   record(chunk: Chunk, call: EndedCall): Promise<void>
 }
@@ -39,8 +42,7 @@ export const chunkIdempotencyKey = (chunk: Pick<Chunk, 'jobId' | 'chunkIndex'>):
   uuidOfName(Buffer.from(keyOf(chunk)), chunkNamespace)
 
 export function createAttemptChunk(deps: AttemptDeps): AttemptChunk {
-  const { aiSystem, clock, random, retrySchedule, metrics, log } = deps
-
+  const { aiSystem, appender, clock } = deps
   return {
     call: (chunk) =>
       aiSystem.deliver({
@@ -49,14 +51,14 @@ export function createAttemptChunk(deps: AttemptDeps): AttemptChunk {
         correlationId: chunk.correlationId,
         ...(chunk.traceparent === null ? {} : { traceparent: chunk.traceparent }),
       }),
-    async record(chunk, { startedAt, result, gate }) {
+    async record(chunk, call) {
       const now = clock.now()
       const { jobId, chunkIndex, size, state, partition, traceparent } = chunk
       const event = decideOutcome({
         chunk: { jobId, chunkIndex, size },
-        ...{ state, result, startedAt, now },
-        schedule: retrySchedule,
-        random: random(),
+        ...{ state, result: call.result, startedAt: call.startedAt, now },
+        schedule: deps.retrySchedule,
+        random: deps.random(),
       })
       const record = toRecord(event, {
         source: eventSources.dispatcher,
@@ -65,36 +67,48 @@ export function createAttemptChunk(deps: AttemptDeps): AttemptChunk {
         ...(traceparent === null ? {} : { traceparent }),
         extensions: { importsOffset: chunk.offsets[0] ?? 0 },
       })
-      const appends = await appendUntilAcknowledged(record, deps)
+      const appends = await appendUntilAcknowledged(() => appender.append([record], { urgent: true }), deps)
       chunk.state = evolve(chunk.state, event)
-      const appendMs = clock.now() - now
-      const status = result.is === 'answered' ? result.status : null
-      const reason = result.is === 'answered' ? null : result.reason
-      const delay = event.type === 'ChunkRetryScheduled' ? Date.parse(event.data.next_attempt_at) - now : null
-      metrics.attempted({ outcome: event.type, status, reason, durationMs: result.durationMs, appendMs, size })
-      log.info(
-        {
-          job_id: jobId,
-          chunk_index: chunkIndex,
-          correlation_id: chunk.correlationId,
-          partition,
-          offset: chunk.offsets[0],
-          lost: chunk.lost,
-          outcome: event.type,
-          attempt: chunk.state.attempts,
-          status,
-          reason,
-          duration_ms: result.durationMs,
-          retry_in_ms: delay,
-          delay_reason: event.type === 'ChunkRetryScheduled' ? event.data.delay_reason : null,
-          append_ms: appendMs,
-          appends,
-          calls: gate.calls,
-          call_limit: gate.limit,
-          breaker: gate.breaker,
-        },
-        'attempt',
-      )
+      reportAttempt(chunk, { ...call, event, recordedAt: now, appends, appendMs: clock.now() - now }, deps)
     },
   }
+}
+
+type RecordedAttempt = EndedCall & {
+  readonly event: DeliveryEvent
+  readonly recordedAt: Instant
+  readonly appends: number
+  readonly appendMs: number
+}
+
+function reportAttempt(chunk: Chunk, attempt: RecordedAttempt, { metrics, log }: AttemptDeps): void {
+  const { result, event, gate, appendMs } = attempt
+  const status = result.is === 'answered' ? result.status : null
+  const reason = result.is === 'answered' ? null : result.reason
+  const retry = event.type === 'ChunkRetryScheduled' ? event.data : null
+  const { durationMs } = result
+  metrics.attempted({ outcome: event.type, status, reason, durationMs, appendMs, size: chunk.size })
+  log.info(
+    {
+      job_id: chunk.jobId,
+      chunk_index: chunk.chunkIndex,
+      correlation_id: chunk.correlationId,
+      partition: chunk.partition,
+      offset: chunk.offsets[0],
+      lost: chunk.lost,
+      outcome: event.type,
+      attempt: chunk.state.attempts,
+      status,
+      reason,
+      duration_ms: durationMs,
+      retry_in_ms: retry === null ? null : Date.parse(retry.next_attempt_at) - attempt.recordedAt,
+      delay_reason: retry?.delay_reason ?? null,
+      append_ms: appendMs,
+      appends: attempt.appends,
+      calls: gate.calls,
+      call_limit: gate.limit,
+      breaker: gate.breaker,
+    },
+    'attempt',
+  )
 }

@@ -1,27 +1,32 @@
 import { assertNever } from '#shared/domain/assert-never.ts'
 import type { AttemptResult } from '#shared/domain/delivery/attempt.ts'
-import { admission, begin, type CircuitBreaker, closedBreaker, end } from '#shared/domain/delivery/circuit-breaker.ts'
+import {
+  admission,
+  type CircuitBreaker,
+  closedBreaker,
+  endCall,
+  startCall,
+} from '#shared/domain/delivery/circuit-breaker.ts'
 import { classifyAttempt } from '#shared/domain/delivery/classify-attempt.ts'
 import { afterCall, limitOf, startingConcurrency } from '#shared/domain/delivery/concurrency.ts'
 import type { Clock, Instant } from '#shared/ports/clock.ts'
 
 export type GateState = {
-  /** Calls under way, and how many may be. */
+  /** Running calls, and the most that may run. */
   readonly calls: number
   readonly limit: number
   readonly breaker: CircuitBreaker['is']
 }
 
-/** One call that was let through; it must be told how it ended. */
-export type Pass = { ended(result: AttemptResult): void }
+export type StartedCall = { end(result: AttemptResult): void }
 
-/** Lets calls through as the AI system bears them: a limit that adapts, and a breaker. */
+/** Limits calls to the AI system by an adaptive concurrency limit and a circuit breaker. */
 export type AttemptGate = {
-  admits(): boolean
-  /** A call begins, right after `admits` said that it may. */
-  enter(): Pass
-  /** While the breaker is open, the instant from which one call may try again. */
-  closedUntil(): Instant | null
+  canStart(): boolean
+  /** Counts a call that starts now. Call it only right after `canStart` returned true. */
+  startCall(): StartedCall
+  /** While the breaker is open, the instant of the next trial call; else null. */
+  blockedUntil(): Instant | null
   state(): GateState
 }
 
@@ -29,56 +34,45 @@ type Options = {
   readonly startConcurrency: number
   readonly maxConcurrency: number
   readonly clock: Clock
-  /** The breaker went to another state. */
-  readonly onBreaker?: (state: CircuitBreaker['is']) => void
 }
 
-export function createAttemptGate({ startConcurrency, maxConcurrency, clock, onBreaker }: Options): AttemptGate {
+export function createAttemptGate({ startConcurrency, maxConcurrency, clock }: Options): AttemptGate {
   let concurrency = startingConcurrency(Math.min(startConcurrency, maxConcurrency))
   let breaker = closedBreaker
   let calls = 0
 
-  const become = (next: CircuitBreaker): void => {
-    const changed = next.is !== breaker.is
-    breaker = next
-    if (changed) onBreaker?.(next.is)
-  }
-
   return {
-    admits: () => calls < limitOf(concurrency) && admission(breaker, clock.now()) !== 'wait',
-    enter() {
+    canStart: () => calls < limitOf(concurrency) && admission(breaker, clock.now()) !== 'wait',
+    startCall() {
       const admitted = admission(breaker, clock.now())
-      become(begin(breaker, admitted))
+      breaker = startCall(breaker, admitted)
       calls += 1
       return {
-        ended(result) {
+        end(result) {
           const saturated = calls >= limitOf(concurrency)
           const failed = isFailureOfSystem(result)
           calls -= 1
-          concurrency = afterCall(
-            concurrency,
-            { overloaded: failed, durationMs: result.durationMs, saturated },
-            maxConcurrency,
-          )
-          become(end(breaker, { failed, trial: admitted === 'trial', now: clock.now() }))
+          const call = { overloaded: failed, durationMs: result.durationMs, saturated }
+          concurrency = afterCall(concurrency, call, maxConcurrency)
+          breaker = endCall(breaker, { failed, trial: admitted === 'trial', now: clock.now() })
         },
       }
     },
-    closedUntil: () => (breaker.is === 'open' ? breaker.until : null),
+    blockedUntil: () => (breaker.is === 'open' ? breaker.until : null),
     state: () => ({ calls, limit: limitOf(concurrency), breaker: breaker.is }),
   }
 }
 
-/** A refusal of one chunk says nothing about the system; what is worth another attempt does. */
+/** A final refusal concerns one chunk; every retryable result counts as a failure of the AI system. */
 function isFailureOfSystem(result: AttemptResult): boolean {
-  const judged = classifyAttempt(result)
-  switch (judged.is) {
+  const attempt = classifyAttempt(result)
+  switch (attempt.is) {
     case 'delivered':
     case 'final':
       return false
     case 'retryable':
       return true
     default:
-      return assertNever(judged)
+      return assertNever(attempt)
   }
 }

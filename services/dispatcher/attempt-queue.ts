@@ -1,190 +1,230 @@
 import { nextAction } from '#shared/domain/delivery/chunk-delivery.ts'
-import type { Clock } from '#shared/ports/clock.ts'
+import type { Clock, Timers } from '#shared/ports/clock.ts'
 import { createEventLoopYield } from '#shared/runtime/event-loop-yield.ts'
 import type { AttemptChunk } from './attempt-chunk.ts'
-import type { AttemptGate, Pass } from './attempt-gate.ts'
+import type { AttemptGate } from './attempt-gate.ts'
 import type { Chunk } from './chunk.ts'
-import { createFairQueue } from './fair-queue.ts'
+import { createFairQueue, type FairQueue } from './fair-queue.ts'
 
-/** A timer must not overflow its 31 bits; a longer wait is looked at again after this. */
+/** Longer timers overflow 31 bits. A chunk that waits longer is checked again after this. */
 const longestTimerMs = 3_600_000
+const afterFailureMs = 60_000
+/** Outcomes recorded in one iteration of the event loop: about a millisecond of work, so that answers are not delayed. */
+const outcomesPerIteration = 8
 
 export type AttemptQueue = {
-  /** Does what the chunk's state asks for, now or when its time has come. */
+  /** Registers the function that is called once for each chunk whose final outcome is in the log, unless it is lost. */
+  onResolved(listener: (chunk: Chunk) => void): void
+  /** Sends the chunk now or when its wait ends, as `nextAction` decides. */
   schedule(chunk: Chunk): void
-  /** The chunks' partition went elsewhere: no further attempt. Those that run end, and their outcomes are appended. */
-  forget(chunks: Iterable<Chunk>): void
-  /** Takes a chunk that waits for its time out of the queue; false when it does not wait any more. */
-  withdraw(chunk: Chunk): boolean
-  /** No attempt starts until `thaw`. Running ones go on. */
-  freeze(): void
-  thaw(): void
-  /** Looks again whether an attempt may start. */
-  wake(): void
-  /** No attempt starts any more; resolves when the running ones have ended or the time is over. */
+  /** Starts no further attempt of these chunks. Running attempts end and their outcomes are appended. */
+  cancel(chunks: Iterable<Chunk>): void
+  /** Removes a chunk that waits for its next attempt; false when it does not wait. */
+  cancelWait(chunk: Chunk): boolean
+  /** No attempt starts until `resume`. Running attempts go on. */
+  suspend(): void
+  resume(): void
+  /** Starts the attempts that are allowed now. */
+  startReady(): void
+  /** No attempt starts any more. Resolves when the running ones have ended, or after `withinMs`. */
   drain(withinMs: number): Promise<void>
-  /** Resolves when the attempts that run now for the partition have ended, their outcomes in the log. */
-  ended(partition: number): Promise<void>
-  /** Attempts under way for the partition, from the call to the acknowledged outcome. */
-  running(partition: number): number
-  /** Outcomes on their way into the log, and chunks held that are not called now. */
+  /** Resolves when the attempts that run now for the partition have ended, with their outcomes in the log. */
+  runningEnd(partition: number): Promise<void>
+  /** Running attempts of the partition, from the call to the acknowledged outcome. */
+  runningCount(partition: number): number
+  /** `recording`: outcomes being appended. `waiting`: chunks held without a running attempt. */
   state(): { readonly recording: number; readonly waiting: number }
 }
 
 type Deps = {
   readonly attempt: AttemptChunk
   readonly gate: AttemptGate
-  /** Whether this process still owns what it holds, as far as anybody can tell at this moment. */
-  readonly mayStart: () => boolean
-  /** Outcomes that may be on their way into the log while further calls start. */
+  /** Whether this process certainly still owns its partitions. */
+  readonly ownsPartitions: () => boolean
+  /** The most outcomes that may be appended at a time while further calls start. */
   readonly maxRecording: number
-  /** An attempt ended in a way that nothing foresees; its chunk is looked at again after a minute. */
+  /** An attempt ended without an outcome in the log. Its chunk is scheduled again after a minute. */
   readonly failed: (error: unknown) => void
   readonly clock: Clock
+  readonly timers: Timers
 }
 
-const afterFailureMs = 60_000
-/** Outcomes written up before the event loop looks for further answers: about a millisecond of work. */
-const outcomesPerTurn = 8
-
-/** Attempts in turns by import, as the gate lets them through. */
-export function createAttemptQueue({ attempt, gate, mayStart, maxRecording, failed, clock }: Deps): AttemptQueue {
+/** Attempts in turns by import, limited by the gate. */
+export function createAttemptQueue(deps: Deps): AttemptQueue {
   const ready = createFairQueue<Chunk>()
-  const timers = new Map<Chunk, NodeJS.Timeout>()
-  const running = new Map<number, Set<Promise<void>>>()
-  const yieldToEventLoop = createEventLoopYield(outcomesPerTurn)
-  let recording = 0
-  let frozen = false
-  let draining = false
-  let reopening: NodeJS.Timeout | undefined
+  const waits = createWaits(deps)
+  const running = createRunningAttempts()
+  const attempts = createAttempts(deps, () => starter.startReady())
+  let resolved = (_chunk: Chunk): void => {}
 
-  const pump = (): void => {
-    while (!frozen && !draining && recording < maxRecording && ready.size() > 0 && mayStart()) {
-      if (!gate.admits()) {
-        pumpWhenOpen()
-        return
-      }
-      const chunk = ready.take()
-      if (chunk !== undefined) start(chunk, gate.enter())
-    }
-  }
-
-  /** A gate that waits for a call under way needs no timer: the end of that call pumps. */
-  const pumpWhenOpen = (): void => {
-    const until = gate.closedUntil()
-    if (until === null || reopening !== undefined) return
-    reopening = setTimeout(
-      () => {
-        reopening = undefined
-        pump()
-      },
-      Math.max(1, until - clock.now()),
-    )
-  }
-
-  const start = (chunk: Chunk, pass: Pass): void => {
-    const ofPartition = running.get(chunk.partition) ?? new Set()
-    running.set(chunk.partition, ofPartition)
-    const attempted = run(chunk, pass).then(
+  const start = (chunk: Chunk): void => {
+    const attempted = attempts.run(chunk).then(
       () => schedule(chunk),
       (error: unknown) => {
-        failed(error)
-        if (!draining && !chunk.lost) wakeLater(chunk, afterFailureMs)
+        deps.failed(error)
+        if (!starter.isDraining() && !chunk.lost) waits.add(chunk, afterFailureMs, schedule)
       },
     )
-    ofPartition.add(attempted)
-    void attempted.finally(() => {
-      ofPartition.delete(attempted)
-      pump()
-    })
+    running.add(chunk.partition, attempted, starter.startReady)
   }
-
-  /** Of answers that come together, each lets its next call go before the outcome of any is written up. */
-  const run = async (chunk: Chunk, pass: Pass): Promise<void> => {
-    const startedAt = clock.now()
-    const result = await attempt.call(chunk)
-    pass.ended(result)
-    recording += 1
-    pump()
-    await yieldToEventLoop()
-    try {
-      await attempt.record(chunk, { startedAt, result, gate: gate.state() })
-    } finally {
-      recording -= 1
-    }
-  }
-
-  const wakeLater = (chunk: Chunk, delayMs: number): void => {
-    const timer = setTimeout(
-      () => {
-        timers.delete(chunk)
-        schedule(chunk)
-      },
-      Math.min(Math.max(0, delayMs), longestTimerMs),
-    )
-    timers.set(chunk, timer)
-  }
+  const starter = createStarter(deps, { hasRoom: attempts.hasRoom, ready, start })
 
   const schedule = (chunk: Chunk): void => {
     if (chunk.lost) return
-    const now = clock.now()
+    const now = deps.clock.now()
     const action = nextAction(chunk.state, now)
-    switch (action.do) {
-      case 'nothing':
-        chunk.resolved(chunk)
-        return
-      case 'wait':
-        if (!draining) wakeLater(chunk, action.until - now)
-        return
-      case 'send':
-        ready.push(chunk.jobId, chunk)
-        pump()
-        return
-    }
+    if (action.do === 'nothing') resolved(chunk)
+    else if (action.do === 'send') {
+      ready.push(chunk.jobId, chunk)
+      starter.startReady()
+    } else if (!starter.isDraining()) waits.add(chunk, action.until - now, schedule)
   }
-
-  const withdraw = (chunk: Chunk): boolean => {
-    const timer = timers.get(chunk)
-    clearTimeout(timer)
-    return timers.delete(chunk)
-  }
-
-  const allRunning = (): Promise<void>[] => [...running.values()].flatMap((attempts) => [...attempts])
 
   return {
+    onResolved(listener) {
+      resolved = listener
+    },
     schedule,
-    withdraw,
-    forget(chunks) {
+    cancel(chunks) {
       for (const chunk of chunks) {
         chunk.lost = true
-        withdraw(chunk)
+        waits.cancel(chunk)
       }
       ready.retain(({ lost }) => !lost)
     },
-    freeze() {
-      frozen = true
-    },
-    thaw() {
-      frozen = false
-      pump()
-    },
-    wake: pump,
+    cancelWait: waits.cancel,
+    suspend: starter.suspend,
+    resume: starter.resume,
+    startReady: starter.startReady,
     async drain(withinMs) {
-      draining = true
-      clearTimeout(reopening)
-      for (const timer of timers.values()) clearTimeout(timer)
-      timers.clear()
-      let timer: NodeJS.Timeout | undefined
-      const deadline = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, withinMs)
+      starter.drain()
+      waits.clear()
+      await running.end(withinMs, deps.timers)
+    },
+    runningEnd: running.endOf,
+    runningCount: running.count,
+    state: () => ({ recording: attempts.recording(), waiting: ready.size() + waits.size() }),
+  }
+}
+
+type StarterOptions = {
+  readonly hasRoom: () => boolean
+  readonly ready: FairQueue<Chunk>
+  readonly start: (chunk: Chunk) => void
+}
+
+/** Starts ready chunks as long as attempts are allowed. */
+function createStarter({ gate, ownsPartitions, clock, timers }: Deps, { hasRoom, ready, start }: StarterOptions) {
+  let phase: 'open' | 'suspended' | 'draining' = 'open'
+  let cancelReopening: (() => void) | null = null
+
+  const startReady = (): void => {
+    while (phase === 'open' && hasRoom() && ready.size() > 0 && ownsPartitions()) {
+      if (!gate.canStart()) {
+        startWhenUnblocked()
+        return
+      }
+      const chunk = ready.take()
+      if (chunk !== undefined) start(chunk)
+    }
+  }
+  /** A gate that waits for the end of a call needs no timer: that end calls `startReady`. */
+  const startWhenUnblocked = (): void => {
+    const until = gate.blockedUntil()
+    if (until === null || cancelReopening !== null) return
+    cancelReopening = timers.after(Math.max(1, until - clock.now()), () => {
+      cancelReopening = null
+      startReady()
+    })
+  }
+
+  return {
+    startReady,
+    isDraining: () => phase === 'draining',
+    suspend(): void {
+      if (phase === 'open') phase = 'suspended'
+    },
+    resume(): void {
+      if (phase === 'suspended') phase = 'open'
+      startReady()
+    },
+    drain(): void {
+      phase = 'draining'
+      cancelReopening?.()
+    },
+  }
+}
+
+/** Runs attempts. `afterCall` runs before the outcome is recorded, so that the next calls start at once. */
+function createAttempts({ attempt, gate, clock, maxRecording }: Deps, afterCall: () => void) {
+  const yieldToEventLoop = createEventLoopYield(outcomesPerIteration)
+  let recording = 0
+  return {
+    hasRoom: () => recording < maxRecording,
+    recording: () => recording,
+    async run(chunk: Chunk): Promise<void> {
+      const started = gate.startCall()
+      const startedAt = clock.now()
+      const result = await attempt.call(chunk)
+      started.end(result)
+      recording += 1
+      afterCall()
+      await yieldToEventLoop()
+      try {
+        await attempt.record(chunk, { startedAt, result, gate: gate.state() })
+      } finally {
+        recording -= 1
+      }
+    },
+  }
+}
+
+/** Chunks that wait for their next attempt. */
+function createWaits({ timers }: Pick<Deps, 'timers'>) {
+  const cancels = new Map<Chunk, () => void>()
+  return {
+    add(chunk: Chunk, delayMs: number, ended: (chunk: Chunk) => void): void {
+      const cancel = timers.after(Math.min(Math.max(0, delayMs), longestTimerMs), () => {
+        cancels.delete(chunk)
+        ended(chunk)
       })
-      await Promise.race([Promise.all(allRunning()), deadline])
-      clearTimeout(timer)
+      cancels.set(chunk, cancel)
     },
-    async ended(partition) {
-      await Promise.all(running.get(partition) ?? [])
+    cancel(chunk: Chunk): boolean {
+      cancels.get(chunk)?.()
+      return cancels.delete(chunk)
     },
-    running: (partition) => running.get(partition)?.size ?? 0,
-    state: () => ({ recording, waiting: ready.size() + timers.size }),
+    clear(): void {
+      for (const cancel of cancels.values()) cancel()
+      cancels.clear()
+    },
+    size: () => cancels.size,
+  }
+}
+
+/** Running attempts by partition. */
+function createRunningAttempts() {
+  const byPartition = new Map<number, Set<Promise<void>>>()
+  return {
+    add(partition: number, attempt: Promise<void>, ended: () => void): void {
+      const attempts = byPartition.get(partition) ?? new Set()
+      byPartition.set(partition, attempts)
+      attempts.add(attempt)
+      void attempt.finally(() => {
+        attempts.delete(attempt)
+        ended()
+      })
+    },
+    count: (partition: number): number => byPartition.get(partition)?.size ?? 0,
+    async endOf(partition: number): Promise<void> {
+      await Promise.all(byPartition.get(partition) ?? [])
+    },
+    async end(withinMs: number, timers: Timers): Promise<void> {
+      const deadline = Promise.withResolvers<void>()
+      const cancel = timers.after(withinMs, deadline.resolve)
+      const all = [...byPartition.values()].flatMap((attempts) => [...attempts])
+      await Promise.race([Promise.all(all), deadline.promise])
+      cancel()
+    },
   }
 }

@@ -1,170 +1,198 @@
 import { topics } from '#schemas/events/catalogue.ts'
-import type { Commit, TopicPartition } from '#shared/ports/subscription.ts'
-import { handOverOf } from './hand-over.ts'
-import { createPartitionOwner, type OwnerDeps, type PartitionOwner } from './partition-owner.ts'
-import { type ByteBudget, shareOf } from './partition-window.ts'
+import type { CircuitBreaker } from '#shared/domain/delivery/circuit-breaker.ts'
+import type { Commit, Subscription, TopicPartition } from '#shared/ports/subscription.ts'
+import type { Log } from '#shared/runtime/log.ts'
+import { parseCommitMetadata } from './partition/commit-metadata.ts'
+import { createPartition, type Partition, type PartitionDeps } from './partition/partition.ts'
+import type { PartitionInput } from './partition/partition-state.ts'
+import { type ByteBudget, shareOf } from './partition/partition-window.ts'
 
 const topic = topics.imports.name
-const commitEveryMs = 1_000
+const tickEveryMs = 1_000
 const retryStepMs = 500
 const lastCommitWithinMs = 2_000
 
-type Deps = Omit<OwnerDeps, 'commit' | 'windowLimits'> & {
-  /** Undone records of one partition, and the bytes of those of all. */
-  readonly windows: { readonly offsets: number; readonly bytes: ByteBudget }
-  readonly breaker: () => { readonly is: 'closed' | 'open' | 'half_open'; readonly holds: boolean }
-  /** How long attempts under way may take when the process ends, their outcomes included. */
+/** The most offsets of one window, and the bytes of all windows. */
+export type WindowBudget = { readonly offsets: number; readonly bytes: ByteBudget }
+
+type Deps = Omit<PartitionDeps, 'commit' | 'windowLimits'> & {
+  readonly windows: WindowBudget
+  /** `blocks` is false when an open breaker would admit a trial call now. */
+  readonly breaker: () => { readonly is: CircuitBreaker['is']; readonly blocks: boolean }
+  /** How long running attempts and their appends may take when the process stops. */
   readonly drainWithinMs: number
-  /** Attempts that did not end in that time get no further chance. */
+  /** Ends the appends that are still repeated after that time. */
   readonly giveUp: () => void
 }
 
 export type Dispatcher = {
   start(): Promise<void>
-  /** Ends what is under way, commits how far it came, leaves the group. */
+  /** Waits for running attempts, commits and leaves the group. */
   stop(): Promise<void>
-  /** Partitions owned. */
+  /** The number of partitions owned. */
   partitions(): number
 }
 
-/** Follows every planned chunk of the partitions this member owns to its outcome in the log. */
+/** Delivers every planned chunk of the partitions that the group assigns to this member. */
 export function createDispatcher(deps: Deps): Dispatcher {
-  const { subscription, queue, windows, log } = deps
-  const owners = new Map<number, PartitionOwner>()
-  let committing: Promise<unknown> = Promise.resolve()
-  let frozen = true
-  let held = false
+  const { subscription, queue, timers, log } = deps
+  const commits = createCommits(deps)
   let stopping = false
-  let timer: NodeJS.Timeout | undefined
-
-  const at = ({ partition }: { readonly partition: number }): TopicPartition => ({ topic, partition })
-
-  /** What is due is asked when its turn has come, and counts for owners that are still the same afterwards. */
-  const commitInTurn = (due: () => readonly { owner: PartitionOwner; commit: Commit }[]): Promise<void> => {
-    const turn = committing.then(async () => {
-      const commits = frozen ? [] : due()
-      if (commits.length === 0) return
-      await subscription.commit(commits.map(({ commit }) => commit))
-      for (const { owner, commit } of commits) owner.committed(commit)
-    })
-    committing = turn.catch(() => {})
-    return turn
-  }
-
-  const busy = (): number => {
-    let count = 0
-    for (const owner of owners.values()) if (owner.isBusy()) count += 1
-    return count
-  }
-
-  const ownerDeps: OwnerDeps = {
-    ...deps,
-    windowLimits: { offsets: windows.offsets, bytes: () => shareOf(windows.bytes, busy()) },
-    commit: (commits) => {
-      const turn = committing.then(() => subscription.commit(commits))
-      committing = turn.catch(() => {})
-      return turn
-    },
-  }
-
-  const commitSafely = async (word: 'progress' | 'lastWord'): Promise<void> => {
-    try {
-      await commitInTurn(() =>
-        [...owners.values()].flatMap((owner) => {
-          const commit = owner[word]()
-          return commit === null ? [] : [{ owner, commit }]
-        }),
-      )
-    } catch (error) {
-      log.warn({ err: error }, 'commit refused; what is done stays in the log and is found again')
-    }
-  }
-
-  /** Finds where to go on: what the group says now, after this member was given the partitions, is the last word. */
-  const openAll = async (opening: readonly PartitionOwner[]): Promise<void> => {
-    for (let waiting = opening; waiting.length > 0; waiting = waiting.filter((owner) => !owner.isLost())) {
-      if (stopping) return
-      try {
-        const places = waiting.map(at)
-        const committed = new Map((await subscription.committed(places)).map((one) => [one.partition, one]))
-        const absent = places.filter(({ partition }) => !committed.has(partition))
-        const begins = absent.length === 0 ? [] : await subscription.beginnings(absent)
-        const beginnings = new Map(begins.map(({ partition, offset }) => [partition, offset]))
-        for (const owner of waiting) {
-          const found = committed.get(owner.partition)
-          const offset = found?.offset ?? beginnings.get(owner.partition) ?? 0
-          if (!owner.isLost()) owner.open({ offset, handOver: found ? handOverOf(found.metadata) : null })
-        }
-        return
-      } catch (error) {
-        log.warn({ err: error }, 'finding the committed offsets failed; trying again')
-        await deps.pause(retryStepMs)
-      }
-    }
-  }
-
-  const lose = (owner: PartitionOwner): void => {
-    owners.delete(owner.partition)
-    owner.lose()
-  }
-
-  const assigned = (partitions: readonly TopicPartition[], memberKept: boolean): void => {
-    const now = new Set(partitions.map(({ partition }) => partition))
-    for (const owner of [...owners.values()]) if (!memberKept || !now.has(owner.partition)) lose(owner)
-    const adopted: PartitionOwner[] = []
-    for (const partition of now) {
-      const kept = owners.get(partition)
-      kept?.reopen()
-      if (kept !== undefined) continue
-      const owner = createPartitionOwner(partition, ownerDeps)
-      owner.setHeld(held)
-      owners.set(partition, owner)
-      adopted.push(owner)
-    }
-    frozen = false
-    queue.thaw()
-    void openAll(adopted)
-    log.info({ partitions: [...now], adopted: adopted.length, member_kept: memberKept }, 'partitions assigned')
-  }
+  let cancelTick = (): void => {}
+  const partitions = createPartitions(deps, { commit: commits.one, isStopping: () => stopping })
+  queue.onResolved((chunk) => partitions.get(chunk.partition)?.handle({ is: 'chunkResolved', chunk }))
 
   const tick = async (): Promise<void> => {
-    await commitSafely('progress')
+    await commits.all(partitions.all(), (partition) => partition.progress())
     if (stopping) return
     const breaker = deps.breaker()
-    held = breaker.holds
-    for (const owner of owners.values()) {
-      owner.setHeld(held)
-      if (!frozen && breaker.is === 'closed') owner.replan()
-    }
-    queue.wake()
-    timer = setTimeout(() => void tick(), commitEveryMs)
+    partitions.handleAll({ is: 'breakerChecked', open: breaker.blocks })
+    if (commits.areAllowed() && breaker.is === 'closed') partitions.handleAll({ is: 'replanDue' })
+    queue.startReady()
+    cancelTick = timers.after(tickEveryMs, () => void tick())
   }
 
   return {
     async start() {
       await subscription.start({
-        assigned,
+        assigned(places, memberKept) {
+          partitions.assign(places, memberKept)
+          commits.resume()
+          queue.resume()
+        },
         rebalancing() {
-          frozen = true
-          queue.freeze()
+          commits.suspend()
+          queue.suspend()
         },
         records(records) {
-          if (!stopping) owners.get(records[0]?.partition ?? -1)?.records(records)
+          if (!stopping) partitions.get(records[0]?.partition ?? -1)?.handle({ is: 'recordsReceived', records })
         },
       })
-      timer = setTimeout(() => void tick(), commitEveryMs)
+      cancelTick = timers.after(tickEveryMs, () => void tick())
     },
     async stop() {
       if (stopping) return
       stopping = true
-      clearTimeout(timer)
-      for (const owner of owners.values()) owner.end()
+      cancelTick()
+      partitions.handleAll({ is: 'drain' })
       await queue.drain(deps.drainWithinMs)
       deps.giveUp()
-      await Promise.race([commitSafely('lastWord'), deps.pause(lastCommitWithinMs)])
+      const committed = commits.all(partitions.all(), (partition) => partition.finalCommit())
+      const lateCommit = new AbortController()
+      await Promise.race([committed, timers.pause(lastCommitWithinMs, lateCommit.signal)])
+      lateCommit.abort()
       await subscription.stop()
       log.info(queue.state(), 'dispatcher stopped')
     },
-    partitions: () => owners.size,
+    partitions: () => partitions.all().length,
+  }
+}
+
+type PartitionsOptions = Pick<PartitionDeps, 'commit'> & { readonly isStopping: () => boolean }
+
+/** The partitions that this member owns. */
+function createPartitions(deps: Deps, { commit, isStopping }: PartitionsOptions) {
+  const owned = new Map<number, Partition>()
+  let breakerOpen = false
+  const busyCount = (): number => {
+    let count = 0
+    for (const partition of owned.values()) if (partition.isBusy()) count += 1
+    return count
+  }
+  const bytes = (): number => shareOf(deps.windows.bytes, busyCount())
+  const partitionDeps: PartitionDeps = { ...deps, commit, windowLimits: { offsets: deps.windows.offsets, bytes } }
+
+  return {
+    get: (partition: number) => owned.get(partition),
+    all: (): readonly Partition[] => [...owned.values()],
+    handleAll(input: PartitionInput): void {
+      if (input.is === 'breakerChecked') breakerOpen = input.open
+      for (const partition of owned.values()) partition.handle(input)
+    },
+    /** `memberKept` is false when another member may have owned any of the partitions meanwhile: all start again. */
+    assign(places: readonly TopicPartition[], memberKept: boolean): void {
+      const assigned = places.map(({ partition }) => partition)
+      for (const [number, partition] of [...owned]) {
+        if (memberKept && assigned.includes(number)) partition.handle({ is: 'kept' })
+        else {
+          owned.delete(number)
+          partition.handle({ is: 'lose' })
+        }
+      }
+      const added = assigned
+        .filter((number) => !owned.has(number))
+        .map((number) => createPartition(number, breakerOpen, partitionDeps))
+      for (const partition of added) owned.set(partition.partition, partition)
+      void findPositions(added, { ...deps, isStopping })
+      deps.log.info({ partitions: assigned, adopted: added.length, member_kept: memberKept }, 'partitions assigned')
+    },
+  }
+}
+
+/** Commits one after another, so that no commit overtakes an earlier one. Between generations nothing is committed. */
+function createCommits({ subscription, log }: { readonly subscription: Subscription; readonly log: Log }) {
+  let last: Promise<unknown> = Promise.resolve()
+  let allowed = false
+  const afterLast = (work: () => Promise<void>): Promise<void> => {
+    const done = last.then(work)
+    last = done.catch(() => {})
+    return done
+  }
+  return {
+    suspend: () => {
+      allowed = false
+    },
+    resume: () => {
+      allowed = true
+    },
+    areAllowed: () => allowed,
+    one: (commits: readonly Commit[]) => afterLast(() => subscription.commit(commits)),
+    /** Commits what `commitOf` returns for each partition when the earlier commits have ended. Logs a refusal. */
+    async all(partitions: readonly Partition[], commitOf: (partition: Partition) => Commit | null) {
+      const work = async (): Promise<void> => {
+        if (!allowed) return
+        const commits = partitions.flatMap((partition) => {
+          const commit = commitOf(partition)
+          return commit === null ? [] : [{ partition, commit }]
+        })
+        if (commits.length === 0) return
+        await subscription.commit(commits.map(({ commit }) => commit))
+        for (const { partition, commit } of commits) {
+          partition.handle({ is: 'progressCommitted', offset: commit.offset })
+        }
+      }
+      await afterLast(work).catch((error: unknown) =>
+        log.warn({ err: error }, 'commit refused; the deliveries hold the outcomes, and recovery finds them'),
+      )
+    },
+  }
+}
+
+type FindDeps = Pick<Deps, 'subscription' | 'timers' | 'log'> & { readonly isStopping: () => boolean }
+
+/**
+ * Reads the committed offsets and their metadata. This must happen after the assignment: only then can no former owner
+ * commit any more.
+ */
+async function findPositions(opening: readonly Partition[], { subscription, timers, log, isStopping }: FindDeps) {
+  for (let waiting = opening; waiting.length > 0; waiting = waiting.filter((partition) => !partition.isLost())) {
+    if (isStopping()) return
+    try {
+      const places = waiting.map(({ partition }): TopicPartition => ({ topic, partition }))
+      const committed = new Map((await subscription.committed(places)).map((one) => [one.partition, one]))
+      const absent = places.filter(({ partition }) => !committed.has(partition))
+      const first = absent.length === 0 ? [] : await subscription.beginnings(absent)
+      const beginnings = new Map(first.map(({ partition, offset }) => [partition, offset]))
+      for (const one of waiting) {
+        const found = committed.get(one.partition)
+        const offset = found?.offset ?? beginnings.get(one.partition) ?? 0
+        const metadata = found === undefined ? null : parseCommitMetadata(found.metadata)
+        one.handle({ is: 'positionFound', offset, metadata })
+      }
+      return
+    } catch (error) {
+      log.warn({ err: error }, 'reading the committed offsets failed; trying again')
+      await timers.pause(retryStepMs)
+    }
   }
 }

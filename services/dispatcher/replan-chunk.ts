@@ -2,18 +2,23 @@ import { topics } from '#schemas/events/catalogue.ts'
 import { eventSources } from '#schemas/events/envelope.ts'
 import { repeatRecord, toRecord } from '#shared/domain/events/codec.ts'
 import type { Clock } from '#shared/ports/clock.ts'
-import { type AppendDeps, appendUntilAcknowledged } from './append-until-acknowledged.ts'
+import type { EventAppender } from '#shared/ports/event-log.ts'
+import { type AppendDeps, appendUntilAcknowledged } from './append-until-answered.ts'
 import type { Chunk } from './chunk.ts'
 import type { DispatchMetrics } from './metrics.ts'
 
-export type ReplanDeps = AppendDeps & { readonly clock: Clock; readonly metrics: DispatchMetrics }
+export type ReplanDeps = AppendDeps & {
+  readonly appender: EventAppender
+  readonly clock: Clock
+  readonly metrics: DispatchMetrics
+}
 
-/** True: the chunk stands again at the tail and the log says so. False: it may or may not; it must be followed on. */
+/** True: the repeat and its `ChunkReplanned` are in the log. False: the repeat may or may not be in the log. */
 export type ReplanChunk = (chunk: Chunk) => Promise<boolean>
 
 /**
- * Plans a waiting chunk again behind those that need not wait: first its record once more, then the fact that this
- * supersedes the old one. A crash in between leaves a repeat, which every reader expects.
+ * Plans a waiting chunk again at the end of its partition: appends its record once more, then `ChunkReplanned` for the
+ * old offsets. A crash in between leaves a repeat, which every reader expects.
  */
 export const createReplanChunk = (deps: ReplanDeps): ReplanChunk =>
   async function replanChunk(chunk) {
@@ -26,13 +31,16 @@ export const createReplanChunk = (deps: ReplanDeps): ReplanChunk =>
       deps.log.warn({ partition, outcome: outcome.is }, 'waiting chunk not planned again; it keeps its place')
       return false
     }
-    for (const offset of chunk.offsets) await appendUntilAcknowledged(superseded(chunk, offset, deps.clock.now()), deps)
+    for (const offset of chunk.offsets) {
+      const replanned = chunkReplanned(chunk, offset, deps.clock.now())
+      await appendUntilAcknowledged(() => deps.appender.append([replanned], { urgent: true }), deps)
+    }
     deps.metrics.replanned()
     return true
   }
 
-/** The fact that a repeat takes the place of the record at this offset. */
-export function superseded(
+/** The event that a repeat replaces the record at this offset. */
+function chunkReplanned(
   { jobId, chunkIndex, size, state, traceparent, partition }: Chunk,
   offset: number,
   now: number,

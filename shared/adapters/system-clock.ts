@@ -1,4 +1,14 @@
-import type { Clock } from '#shared/ports/clock.ts'
+import type { Clock, Timers } from '#shared/ports/clock.ts'
+import { pauseFor } from '#shared/runtime/retry.ts'
 
 /** The machine's clock. */
 export const systemClock: Clock = { now: () => Date.now() }
+
+/** The machine's timers. */
+export const systemTimers: Timers = {
+  after(ms, work) {
+    const timer = setTimeout(work, ms)
+    return () => clearTimeout(timer)
+  },
+  pause: pauseFor,
+}

@@ -2,8 +2,8 @@ import type { AttemptResult } from '#shared/domain/delivery/attempt.ts'
 
 export type { AttemptResult }
 
-export type ChunkDelivery = {
-  /** The data of the `ChunkPlanned` event, byte for byte. */
+export type ChunkRequest = {
+  /** The data of the `ChunkPlanned` event, byte for byte: the request body. */
   readonly body: Uint8Array
   /** The same on every attempt of a chunk. */
   readonly idempotencyKey: string
@@ -12,6 +12,6 @@ export type ChunkDelivery = {
 }
 
 export interface AiSystem {
-  /** One attempt, ended within its time limit whatever happens. Never throws. */
-  deliver(chunk: ChunkDelivery): Promise<AttemptResult>
+  /** Makes one attempt, which ends within its time limit. Never throws. */
+  deliver(request: ChunkRequest): Promise<AttemptResult>
 }

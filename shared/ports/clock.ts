@@ -4,3 +4,10 @@ export type Instant = number
 export interface Clock {
   now(): Instant
 }
+
+export interface Timers {
+  /** Calls `work` once after `ms` milliseconds. The returned function cancels that. */
+  after(ms: number, work: () => void): () => void
+  /** Resolves after `ms` milliseconds, or at once when the signal is aborted. Never rejects. */
+  pause(ms: number, signal?: AbortSignal): Promise<void>
+}

@@ -17,12 +17,13 @@ export type MemorySubscriptionOptions = {
   readonly groupId: string
   readonly topics: readonly TopicName[]
   readonly log: Log
+  /** Determines, as in Kafka, which partitions the member gets. Random by default. */
+  readonly memberId?: string
 }
 
 /** Twin of the Kafka subscription, on the in-memory event log. Passes the same contract suite. */
 export function createMemorySubscription(options: MemorySubscriptionOptions): Subscription {
-  const { eventLog, groups, groupId, topics } = options
-  const id = randomUUID()
+  const { eventLog, groups, groupId, topics, memberId: id = randomUUID() } = options
   const deliveries = createDeliveries(options)
   let handlers: SubscriptionHandlers | null = null
   let joinedBefore = false

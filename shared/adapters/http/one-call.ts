@@ -1,9 +1,9 @@
 import type { Dispatcher } from 'undici'
 
-/** What is known of an answer once its headers are here. */
+/** The part of an answer that its headers give. */
 export type AnswerHead = { readonly status: number; readonly retryAfter: string | null }
 
-/** The call's time was over before an answer's headers were here. */
+/** The call's time limit passed before the headers of an answer arrived. */
 export class AttemptTimedOut extends Error {
   override readonly name = 'AttemptTimedOut'
 }
@@ -15,10 +15,11 @@ class AnswerTooLong extends Error {
 const answerLimit = 64 * 1024
 
 /**
- * One request, and the head of its answer. Of the body at most 64 KiB are read, and what becomes of it changes nothing;
- * the call ends with it or when `withinMs` are over, whichever comes first. Rejects with `AttemptTimedOut` or undici's
- * error when there was no head; afterwards nothing of the request is under way. By undici's handlers, for `request`
- * makes a stream and three listeners for an answer that nobody reads: a third of the time of a call.
+ * Sends one request and resolves to the head of its answer when the body ends, when 64 KiB of it are read, or after
+ * `withinMs`. Rejects with `AttemptTimedOut` or undici's error when no head arrived; the request is then aborted.
+ *
+ * Uses undici's `dispatch`: `request` creates a stream and listeners for a body that is not used, a third of the time of
+ * a call.
  */
 export const oneCall = (
   dispatcher: Dispatcher,
@@ -37,7 +38,7 @@ export const oneCall = (
     let late: AttemptTimedOut | undefined
     const watchdog = setTimeout(() => {
       late = new AttemptTimedOut()
-      end(late) // not left to undici: a call still waiting for its connection can't be aborted yet
+      end(late) // undici cannot abort a call that still waits for its connection
       running?.abort(late)
     }, withinMs)
     dispatcher.dispatch(request, {
@@ -46,7 +47,7 @@ export const oneCall = (
         if (late !== undefined) controller.abort(late)
       },
       onResponseStart(_controller, status, headers) {
-        // RFC 9110 §15.2: what comes before the final answer is none.
+        // 1xx answers precede the final answer (RFC 9110 §15.2).
         if (status >= 200) head = { status, retryAfter: [headers['retry-after']].flat()[0] ?? null }
       },
       onResponseData(controller, piece) {

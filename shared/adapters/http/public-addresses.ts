@@ -1,7 +1,7 @@
 import { lookup as resolve } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 
-/** The name leads to an address that only this machine or its network can reach. */
+/** The address, or an address of the name, is not publicly reachable. */
 export class AddressRefused extends Error {
   readonly code = 'address_refused'
 
@@ -11,7 +11,7 @@ export class AddressRefused extends Error {
   }
 }
 
-/** Not globally reachable, by the IANA special-purpose address registries (RFC 6890). */
+/** Addresses that are not globally reachable (IANA special-purpose address registries, RFC 6890). */
 const special = new BlockList()
 for (const [network, bits] of [
   ['0.0.0.0', 8],
@@ -37,16 +37,16 @@ for (const [network, bits] of [
   special.addSubnet(network, bits, 'ipv6')
 }
 
-// A BlockList judges IPv4-mapped IPv6 addresses by its IPv4 rules.
+// BlockList checks IPv4-mapped IPv6 addresses against its IPv4 rules.
 const isSpecial = (address: string): boolean => special.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
 
-/** Whether the host of a URL is such an address itself; names are judged when they are resolved. */
+/** Whether the host of a URL is a special address. Names are checked when they are resolved. */
 export function refusesHost(hostname: string): boolean {
   const address = hostname.replace(/^\[|\]$/g, '')
   return isIP(address) !== 0 && isSpecial(address)
 }
 
-/** Resolves names for a connection and refuses those with any address that is not public, right before connecting. */
+/** A DNS lookup for `connect` that refuses a name when any of its addresses is not public. */
 export const publicLookup: LookupFunction = (hostname, options, callback) => {
   resolve(hostname, { ...options, all: true }, (error, addresses) => {
     if (error) return callback(error, '', 0)

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
 
 /**
- * Signs by Standard Webhooks ("Signature scheme", symmetric, v1): HMAC-SHA256 of `id.timestamp.body`, one signature per
- * secret, separated by spaces. Secrets are base64, with or without `whsec_`. `now` in milliseconds; the header has
- * seconds. Without a secret there are no headers.
+ * Returns a function that makes the headers of Standard Webhooks ("Signature scheme", symmetric, v1): HMAC-SHA256 of
+ * `id.timestamp.body`, one signature per secret, separated by spaces. Secrets are base64, with or without `whsec_`. `now`
+ * is in milliseconds. Without secrets there are no headers.
  */
 export function createWebhookSigner(secrets: readonly string[]) {
   const keys = secrets.map((secret) => Buffer.from(secret.replace(/^whsec_/, ''), 'base64'))

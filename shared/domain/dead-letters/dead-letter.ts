@@ -10,21 +10,21 @@ import type { RawHeaders, RawParts, RawRecord, StoredRecord } from '../events/re
 import { type Instant, timestampOf } from '../instant.ts'
 
 /**
- * The stream of one record that could not be read. It begins with the record itself in `contact-import.dead-letters`,
- * in the partition number it came from, and ends with a mark. Its id is where it stood, so parking it again adds nothing.
+ * The stream of one unreadable record: first the record itself in `contact-import.dead-letters`, in the same partition
+ * number, at the end a mark. The id is its topic, partition and offset, so storing it twice has no further effect.
  */
 export type DeadLetter = {
   readonly id: string
   readonly topic: TopicName
   readonly partition: number
   readonly offset: number
-  /** When the record was appended to its topic, and when it was parked. */
+  /** When the record was appended to its topic, and to the dead letters. */
   readonly appendedAt: Instant
-  readonly parkedAt: Instant
+  readonly storedAt: Instant
   readonly reason: UnreadableReason
-  /** job_id and index of the chunk that was failed because of it. */
+  /** job_id and index of the chunk that failed because of it. */
   readonly chunk: string | null
-  /** The size of a value that was too large to be kept. */
+  /** The size of a value that was too large to store; null when the value is stored. */
   readonly omittedBytes: number | null
   readonly original: RawParts & { readonly value: Uint8Array | null }
 }
@@ -53,13 +53,13 @@ const idOf = ({ topic, partition, offset }: Pick<ReadRecord, 'topic' | 'partitio
 const without = (headers: RawHeaders, left: ReadonlySet<string>): RawHeaders =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !left.has(name)))
 
-type Circumstances = { readonly reason: UnreadableReason; readonly chunk: string | null }
+type Cause = { readonly reason: UnreadableReason; readonly chunk: string | null }
 
 /**
- * The record that parks an unreadable one: its key, value and headers byte for byte, and where it stood. Headers of the
- * reserved names are lost.
+ * The dead letter of an unreadable record: its key, value and headers byte for byte, and its origin. Headers of the record
+ * that have a reserved name are dropped.
  */
-export function parkingRecord(record: ReadRecord, { reason, chunk }: Circumstances): RawRecord {
+export function deadLetterRecord(record: ReadRecord, { reason, chunk }: Cause): RawRecord {
   const { key, headers } = rawOf(record)
   return {
     topic: deadLetters,
@@ -79,14 +79,14 @@ export function parkingRecord(record: ReadRecord, { reason, chunk }: Circumstanc
   }
 }
 
-/** The same without its value, for one that the topic refuses as too large: the origin topic still holds it. */
-export const withoutValue = (parking: RawRecord): RawRecord => ({
-  ...parking,
-  headers: { ...parking.headers, [names.omittedBytes]: String(parking.value?.byteLength ?? 0) },
+/** The dead letter without the value, for a value that is too large. The origin topic still holds it. */
+export const withoutValue = (letter: RawRecord): RawRecord => ({
+  ...letter,
+  headers: { ...letter.headers, [names.omittedBytes]: String(letter.value?.byteLength ?? 0) },
   value: null,
 })
 
-/** `other`: nothing that this service has written. */
+/** `other`: not written by this service. */
 export type DeadLetterRecord =
   | { readonly is: 'letter'; readonly letter: DeadLetter }
   | { readonly is: 'mark'; readonly id: string; readonly mark: DeadLetterMark }
@@ -96,7 +96,7 @@ const isReason = (text: string): text is UnreadableReason => unreadableReasons.s
 const isMark = (text: string): text is DeadLetterMark => deadLetterMarks.some((mark) => mark === text)
 const topicNames: readonly TopicName[] = Object.values(topics).map(({ name }) => name)
 
-/** What a record of `contact-import.dead-letters` says. */
+/** Reads a record of `contact-import.dead-letters`. */
 export function readDeadLetter(record: ReadRecord): DeadLetterRecord {
   const { headers } = record
   const id = headers[names.id] ?? ''
@@ -116,7 +116,7 @@ export function readDeadLetter(record: ReadRecord): DeadLetterRecord {
   return {
     is: 'letter',
     letter: {
-      ...{ id, topic, partition, offset, appendedAt, parkedAt: record.appendedAt, reason },
+      ...{ id, topic, partition, offset, appendedAt, storedAt: record.appendedAt, reason },
       chunk: headers[names.chunk] ?? null,
       omittedBytes: omitted === undefined ? null : Number(omitted),
       original: { key: raw.key, headers: without(raw.headers, own), value: record.value },
@@ -124,13 +124,13 @@ export function readDeadLetter(record: ReadRecord): DeadLetterRecord {
   }
 }
 
-/** The record put back where it came from, marked; null when its value was not kept. */
+/** The original record with a header that marks the redrive; null when its value was not stored. */
 export const redrivenRecord = ({ id, topic, partition, omittedBytes, original }: DeadLetter): RawRecord | null =>
   omittedBytes === null
     ? { topic, partition, ...original, headers: { ...original.headers, [names.redriven]: id } }
     : null
 
-/** Says what was done about the dead letter, which is over by it. */
+/** The mark that closes a dead letter. */
 export const markRecord = ({ id, partition }: DeadLetter, mark: DeadLetterMark): RawRecord => ({
   topic: deadLetters,
   partition,

@@ -4,25 +4,25 @@ import { isUuid } from '#schemas/primitives.ts'
 import type { StoredRecord } from '../events/record.ts'
 import { type Instant, timestampOf } from '../instant.ts'
 
-/** Which chunk an unreadable record was to plan. */
+/** The chunk that an unreadable `ChunkPlanned` record names. */
 export type UnreadableChunk = { readonly jobId: string; readonly chunkIndex: number; readonly size: number }
 
 /**
- * The chunk that the record names in its key or headers or, where those do not say, in its value; null when job or
- * index cannot be told, or when it names two jobs.
+ * The chunk that the record names in its key and headers or, where they lack something, in its value. Null when the job
+ * or the index is missing, or when the record names two jobs.
  */
 export function readUnreadableChunk({ key, headers, value }: StoredRecord): UnreadableChunk | null {
   const index = countOf(headers[headerNames.chunkIndex])
   const size = countOf(headers[headerNames.chunkSize])
-  const told = index === null || size === null ? readValue(value) : {}
-  const jobs = new Set([key, headers[headerNames.subject], told.job_id].filter(isText).filter(isUuid))
+  const fromValue = index === null || size === null ? readValue(value) : {}
+  const jobs = new Set([key, headers[headerNames.subject], fromValue.job_id].filter(isText).filter(isUuid))
   const [jobId] = jobs
-  const chunkIndex = index ?? countOf(told.chunk_index)
+  const chunkIndex = index ?? countOf(fromValue.chunk_index)
   if (jobId === undefined || jobs.size > 1 || chunkIndex === null) return null
-  return { jobId, chunkIndex, size: size ?? countOf(told.size) ?? 0 }
+  return { jobId, chunkIndex, size: size ?? countOf(fromValue.size) ?? 0 }
 }
 
-/** The fact that such a chunk has failed without an attempt: its job ends. */
+/** The failure of such a chunk, without an attempt. It lets its job end. */
 export const unreadableChunkFailed = ({ jobId, chunkIndex, size }: UnreadableChunk, now: Instant): ChunkFailed => ({
   type: 'ChunkFailed',
   data: {
@@ -38,13 +38,13 @@ export const unreadableChunkFailed = ({ jobId, chunkIndex, size }: UnreadableChu
   },
 })
 
-type Told = { readonly job_id?: unknown; readonly chunk_index?: unknown; readonly size?: unknown }
+type ValueFields = { readonly job_id?: unknown; readonly chunk_index?: unknown; readonly size?: unknown }
 
-function readValue(value: Uint8Array | null): Told {
+function readValue(value: Uint8Array | null): ValueFields {
   if (value === null) return {}
   try {
-    const told: unknown = JSON.parse(new TextDecoder().decode(value))
-    return typeof told === 'object' && told !== null ? told : {}
+    const parsed: unknown = JSON.parse(new TextDecoder().decode(value))
+    return typeof parsed === 'object' && parsed !== null ? parsed : {}
   } catch {
     return {}
   }
@@ -52,7 +52,7 @@ function readValue(value: Uint8Array | null): Told {
 
 const isText = (value: unknown): value is string => typeof value === 'string'
 
-/** As in the headers and the data of events: a whole number below 2^53, here as text or number. */
+/** A whole number below 2^53, as text (headers) or as a number (data). */
 function countOf(value: unknown): number | null {
   const count = isText(value) && /^\d{1,16}$/.test(value) ? Number(value) : value
   return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : null

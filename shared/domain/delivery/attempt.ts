@@ -1,4 +1,4 @@
-/** What came of one call to the AI system. Durations in milliseconds. */
+/** The result of one call to the AI system. Durations in milliseconds. */
 export type AttemptResult =
   | {
       readonly is: 'answered'

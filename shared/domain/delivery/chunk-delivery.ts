@@ -15,8 +15,8 @@ export type ChunkDelivery =
 export const initialState: ChunkDelivery = { status: 'pending', attempts: 0 }
 
 /**
- * Folds this chunk's events in log order. The first outcome is final, and an attempt that is not newer than those
- * known is a repeat: both leave the state as it is, the same object.
+ * Folds this chunk's events in log order. The first outcome is final. An event that changes nothing returns the same
+ * object.
  */
 export function evolve(state: ChunkDelivery, event: DeliveryEvent): ChunkDelivery {
   if (state.status === 'sent' || state.status === 'failed') return state
@@ -27,7 +27,7 @@ export function evolve(state: ChunkDelivery, event: DeliveryEvent): ChunkDeliver
       return { status: 'failed', attempts: Math.max(state.attempts, event.data.attempt) }
     case 'ChunkRetryScheduled': {
       const { attempt, next_attempt_at } = event.data
-      if (attempt <= state.attempts) return state
+      if (attempt <= state.attempts) return state // the event was appended twice
       return { status: 'retrying', attempts: attempt, nextAttemptAt: Date.parse(next_attempt_at) }
     }
     case 'ChunkReplanned':
@@ -38,8 +38,8 @@ export function evolve(state: ChunkDelivery, event: DeliveryEvent): ChunkDeliver
 }
 
 /**
- * The state with what a repeat's headers say: a repeat may be read where the facts it stands for are not. The larger
- * number of attempts is the newer knowledge; an outcome stays final.
+ * Merges the headers of a repeated `ChunkPlanned` into the state, for a reader that has not read the chunk's earlier
+ * events. The larger number of attempts is newer; a final outcome stays.
  */
 export function mergeAttempts(
   state: ChunkDelivery,
@@ -86,7 +86,7 @@ export type AttemptOutcome = {
   readonly random: number
 }
 
-/** The one fact that follows an attempt which was made because `nextAction` said so. */
+/** The event to append after an attempt. Call it only for an attempt that `nextAction` asked for. */
 export function decideOutcome({
   chunk,
   state,
@@ -99,19 +99,19 @@ export function decideOutcome({
   const attempt = state.attempts + 1
   const about = { job_id: chunk.jobId, chunk_index: chunk.chunkIndex, size: chunk.size, attempt }
   const duration_ms = Math.max(0, Math.round(result.durationMs))
-  const judged = classifyAttempt(result)
-  if (judged.is === 'delivered') {
-    const data = { ...about, sent_at: timestampOf(now), response_status_code: judged.status, duration_ms }
+  const classified = classifyAttempt(result)
+  if (classified.is === 'delivered') {
+    const data = { ...about, sent_at: timestampOf(now), response_status_code: classified.status, duration_ms }
     return { type: 'ChunkSent', data }
   }
   const fault = {
     response_status_code: result.is === 'answered' ? recordable(result.status) : null,
     duration_ms,
-    error_code: judged.error,
-    error_message: judged.message,
+    error_code: classified.error,
+    error_message: classified.message,
   }
   const retryAfter = result.is === 'answered' ? result.retryAfter : null
-  const retry = judged.is === 'final' ? null : retryDelay({ attempt, schedule, retryAfter, now, random })
+  const retry = classified.is === 'final' ? null : retryDelay({ attempt, schedule, retryAfter, now, random })
   if (retry === null) return { type: 'ChunkFailed', data: { ...about, failed_at: timestampOf(now), ...fault } }
   return {
     type: 'ChunkRetryScheduled',
@@ -125,5 +125,5 @@ export function decideOutcome({
   }
 }
 
-/** HTTP knows 100 to 599 (RFC 9110 §15); a number outside says nothing that a reader could use. */
+/** Valid HTTP status codes are 100 to 599 (RFC 9110 §15); the event schema takes no others. */
 const recordable = (status: number): number | null => (status >= 100 && status <= 599 ? status : null)

@@ -1,12 +1,12 @@
 import { assertNever } from '../assert-never.ts'
 import type { Instant } from '../instant.ts'
 
-/** Calls of one second, for the share of failures among the last ten. */
+/** Calls that ended in one second, to compute the share of failures in the last ten seconds. */
 type Second = { readonly at: number; readonly calls: number; readonly failures: number }
 
 /**
- * Whether the AI system is called at all. Closed: yes. Open: nobody calls before `until`. Half open: one call under way
- * tries whether it answers again.
+ * The circuit breaker for calls to the AI system. Closed: calls are allowed. Open: no call before `until`. Half open: one
+ * trial call is running.
  */
 export type CircuitBreaker =
   | { readonly is: 'closed'; readonly failuresInRow: number; readonly seconds: readonly Second[] }
@@ -16,22 +16,22 @@ export type CircuitBreaker =
 export const closedBreaker: CircuitBreaker = { is: 'closed', failuresInRow: 0, seconds: [] }
 
 const windowSeconds = 10
-const leastCalls = 100
+const minCalls = 100
 const failureShare = 0.5
-const mostFailuresInRow = 20
+const maxFailuresInRow = 20
 const firstDelayMs = 5_000
 const longestDelayMs = 60_000
 
 /** A `trial` is the one call of a half-open breaker. */
 export type Admission = 'call' | 'trial' | 'wait'
 
-/** Whether a call may begin now; the state does not change before `begin`. */
+/** Whether a call may start now. `startCall` makes the transition. */
 export function admission(breaker: CircuitBreaker, now: Instant): Admission {
   switch (breaker.is) {
     case 'closed':
       return 'call'
     case 'open':
-      // A clock that was set back must not keep it open for longer than it ever is.
+      // After the clock was set back, do not stay open for longer than the longest delay.
       return now >= breaker.until || breaker.until - now > longestDelayMs ? 'trial' : 'wait'
     case 'half_open':
       return 'wait'
@@ -40,16 +40,16 @@ export function admission(breaker: CircuitBreaker, now: Instant): Admission {
   }
 }
 
-/** A call begins that was admitted. */
-export const begin = (breaker: CircuitBreaker, admitted: Admission): CircuitBreaker =>
+/** An admitted call starts. */
+export const startCall = (breaker: CircuitBreaker, admitted: Admission): CircuitBreaker =>
   admitted === 'trial' && breaker.is === 'open' ? { is: 'half_open', delayMs: breaker.delayMs } : breaker
 
 /**
- * A call ended. Opens at 50 % failures of at least 100 calls within 10 s, or at 20 failures in a row. While it is not
- * closed only the trial decides: it closes, or opens for twice as long, up to a minute. What else ends then was begun
- * before and tells nothing new.
+ * A call ended. Opens at 50 % failures of at least 100 calls within 10 s, or at 20 failures in a row. Half open, only the
+ * trial call decides: the breaker closes, or opens for twice as long, up to a minute. Calls that started before the
+ * breaker opened are ignored.
  */
-export function end(
+export function endCall(
   breaker: CircuitBreaker,
   { failed, trial, now }: { readonly failed: boolean; readonly trial: boolean; readonly now: Instant },
 ): CircuitBreaker {
@@ -75,8 +75,8 @@ function afterCall(
   const counted = withCall(seconds, failed, Math.floor(now / 1_000))
   const calls = counted.reduce((sum, second) => sum + second.calls, 0)
   const failures = counted.reduce((sum, second) => sum + second.failures, 0)
-  const mostFail = calls >= leastCalls && failures >= calls * failureShare
-  if (inRow >= mostFailuresInRow || mostFail) return opened(now, firstDelayMs)
+  const mostlyFailures = calls >= minCalls && failures >= calls * failureShare
+  if (inRow >= maxFailuresInRow || mostlyFailures) return opened(now, firstDelayMs)
   return { is: 'closed', failuresInRow: inRow, seconds: counted }
 }
 

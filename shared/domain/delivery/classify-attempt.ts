@@ -2,34 +2,34 @@ import type { DeliveryError } from '#schemas/events/deliveries.ts'
 import { assertNever } from '../assert-never.ts'
 import type { AttemptResult } from './attempt.ts'
 
-/** What an attempt means for its chunk. Messages are our own words; nothing the AI system wrote is repeated. */
+/** What an attempt means for its chunk. `message` is our own text: nothing from the AI system's answer is copied. */
 export type AttemptClass =
   | { readonly is: 'delivered'; readonly status: number }
   | { readonly is: 'retryable'; readonly error: DeliveryError; readonly message: string }
   | { readonly is: 'final'; readonly error: DeliveryError; readonly message: string }
 
 /**
- * 2xx is delivered. Network faults, time-out, 408, 425, 429 and 5xx are worth another attempt (RFC 9110 §15.5.9 and
- * §15.6, RFC 8470, RFC 6585), and so is an address that may not be called: it is a fault of the configuration, not of
- * the chunk. Every other answer is final, a redirect too: it is never followed.
+ * 2xx is delivered. Network faults, time-outs, 408, 425, 429 and 5xx are retryable (RFC 9110 §15.5.9 and §15.6,
+ * RFC 8470, RFC 6585). A refused address is retryable too, because the configuration is wrong, not the chunk. Every
+ * other status is final, including redirects, which are never followed.
  */
 export const classifyAttempt = (result: AttemptResult): AttemptClass =>
-  result.is === 'answered' ? classifyStatus(result.status) : classifySilence(result.reason)
+  result.is === 'answered' ? classifyStatus(result.status) : classifyNoAnswer(result.reason)
 
 function classifyStatus(status: number): AttemptClass {
   if (status >= 200 && status <= 299) return { is: 'delivered', status }
-  if (status === 429) return retryable('rate_limited', 'The AI system asks for fewer requests (status 429).')
+  if (status === 429) return retryable('rate_limited', 'The AI system limits the rate of requests (status 429).')
   if (status === 408 || status === 425) {
-    return retryable('server_error', `The AI system could not take the request now (status ${status}).`)
+    return retryable('server_error', `The AI system could not process the request now (status ${status}).`)
   }
   if (status >= 500 && status <= 599) return retryable('server_error', `The AI system failed (status ${status}).`)
   if (status >= 300 && status <= 399) {
-    return final('redirected', `The AI system redirects elsewhere (status ${status}), which is not followed.`)
+    return final('redirected', `The AI system answered with a redirect (status ${status}), which is not followed.`)
   }
-  return final('rejected', `The AI system refused the chunk (status ${status}).`)
+  return final('rejected', `The AI system rejected the chunk (status ${status}).`)
 }
 
-function classifySilence(reason: Extract<AttemptResult, { is: 'unanswered' }>['reason']): AttemptClass {
+function classifyNoAnswer(reason: Extract<AttemptResult, { is: 'unanswered' }>['reason']): AttemptClass {
   switch (reason) {
     case 'timeout':
       return retryable(reason, 'The AI system did not answer in time.')
@@ -38,7 +38,7 @@ function classifySilence(reason: Extract<AttemptResult, { is: 'unanswered' }>['r
     case 'answer_unreadable':
       return retryable(reason, 'The answer of the AI system could not be read.')
     case 'address_refused':
-      return retryable(reason, 'The address of the AI system is not one that may be called.')
+      return retryable(reason, 'The address of the AI system is not allowed.')
     default:
       return assertNever(reason)
   }

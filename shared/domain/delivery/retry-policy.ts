@@ -1,15 +1,15 @@
 import type { Instant } from '../instant.ts'
 
-/** How long to wait before the next attempt, in milliseconds, and why that long. */
+/** The wait before the next attempt in milliseconds, and what determined it. */
 export type RetryDelay = { readonly delayMs: number; readonly reason: 'schedule' | 'retry_after' }
 
 const longestRetryAfterMs = 3_600_000
-/** Beyond this a `Retry-After` is a mistake (a timestamp in seconds, say) rather than a wish. */
-const absurdRetryAfterMs = 365 * 24 * 3_600_000
+/** A longer `Retry-After` is treated as a mistake, for example a Unix timestamp in seconds. */
+const implausibleRetryAfterMs = 365 * 24 * 3_600_000
 
 /**
- * The wait after failed attempt number `attempt` (from 1); null when the schedule is used up, so a chunk has as many
- * attempts as the schedule has delays, and one. A usable `Retry-After` decides, up to one hour; else full jitter over
+ * The wait after failed attempt number `attempt` (from 1). Null when the schedule has no further delay: a chunk has one
+ * attempt more than the schedule has delays. A valid `Retry-After` is used, up to one hour; otherwise full jitter over
  * the scheduled delay (AWS Architecture Blog, "Exponential Backoff and Jitter"). `random` is in [0, 1).
  */
 export function retryDelay({
@@ -27,21 +27,21 @@ export function retryDelay({
 }): RetryDelay | null {
   const longest = schedule[attempt - 1]
   if (longest === undefined) return null
-  const wished = retryAfter === null ? null : readRetryAfter(retryAfter, now)
-  if (wished === null || wished <= 0 || wished > absurdRetryAfterMs) {
+  const requested = retryAfter === null ? null : readRetryAfter(retryAfter, now)
+  if (requested === null || requested <= 0 || requested > implausibleRetryAfterMs) {
     return { delayMs: Math.floor(random * longest), reason: 'schedule' }
   }
-  return { delayMs: Math.min(wished, longestRetryAfterMs), reason: 'retry_after' }
+  return { delayMs: Math.min(requested, longestRetryAfterMs), reason: 'retry_after' }
 }
 
-/** RFC 9110 §5.6.7: the preferred form of an HTTP-date and the two that recipients must still accept. */
+/** RFC 9110 §5.6.7: the preferred form of an HTTP-date and the two obsolete forms that recipients must accept. */
 const httpDates: readonly RegExp[] = [
   /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/,
   /^[A-Z][a-z]{5,8}, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT$/,
   /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/,
 ]
 
-/** RFC 9110 §10.2.3: seconds or an HTTP-date. Milliseconds from now, or null when it is neither. */
+/** Reads seconds or an HTTP-date (RFC 9110 §10.2.3). Returns milliseconds from now, or null when it is neither. */
 function readRetryAfter(header: string, now: Instant): number | null {
   const text = header.trim()
   if (/^\d+$/.test(text)) return Number(text) * 1_000

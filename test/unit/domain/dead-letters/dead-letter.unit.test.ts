@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { deadLetterHeaders, deadLetterMarks, unreadableReasons } from '#schemas/events/dead-letter.ts'
 import {
   type DeadLetter,
+  deadLetterRecord,
   markRecord,
-  parkingRecord,
   type ReadRecord,
   readDeadLetter,
   redrivenRecord,
@@ -57,11 +57,11 @@ describe('a dead letter', () => {
   test('is the record byte for byte, with where it stood and why it is here', () => {
     fc.assert(
       fc.property(record, circumstances, (given, { reason, chunk }) => {
-        const letter = parked(parkingRecord(given, { reason, chunk }))
+        const letter = parked(deadLetterRecord(given, { reason, chunk }))
         expect(letter).toEqual({
           id: `contact-import.imports/${given.partition}/${given.offset}`,
           ...{ topic: given.topic, partition: given.partition, offset: given.offset, appendedAt: given.appendedAt },
-          ...{ parkedAt: 1_700_000_000_000, reason, chunk, omittedBytes: null },
+          ...{ storedAt: 1_700_000_000_000, reason, chunk, omittedBytes: null },
           original: { ...given.raw, value: given.value },
         })
       }),
@@ -71,7 +71,7 @@ describe('a dead letter', () => {
   test('put back is the record it was, and marked', () => {
     fc.assert(
       fc.property(record, circumstances, (given, about) => {
-        const letter = parked(parkingRecord(given, about))
+        const letter = parked(deadLetterRecord(given, about))
         const { topic, partition, raw, value } = given
         const headers = { ...raw?.headers, [deadLetterHeaders.redriven]: letter.id }
         expect(redrivenRecord(letter)).toEqual({ topic, partition, value, key: raw?.key, headers })
@@ -82,10 +82,10 @@ describe('a dead letter', () => {
   test('that was put back and is parked again is one of its own', () => {
     fc.assert(
       fc.property(record, circumstances, (given, about) => {
-        const letter = parked(parkingRecord(given, about))
+        const letter = parked(deadLetterRecord(given, about))
         const redriven = redrivenRecord(letter)
         if (redriven === null) throw new Error('not kept')
-        const again = parked(parkingRecord(read({ ...redriven, offset: given.offset + 1, appendedAt: 0 }), about))
+        const again = parked(deadLetterRecord(read({ ...redriven, offset: given.offset + 1, appendedAt: 0 }), about))
         expect(again.id).not.toBe(letter.id)
         expect(again.original.value).toEqual(given.value)
       }),
@@ -97,7 +97,7 @@ describe('a dead letter', () => {
       ...{ topic: 'contact-import.imports', partition: 1, offset: 2, appendedAt: 0 },
       ...{ key: null, headers: {}, value: new Uint8Array(9) },
     })
-    const letter = parked(withoutValue(parkingRecord(given, { reason: 'no_key', chunk: null })))
+    const letter = parked(withoutValue(deadLetterRecord(given, { reason: 'no_key', chunk: null })))
     expect(letter).toMatchObject({ omittedBytes: 9, original: { value: null } })
     expect(redrivenRecord(letter)).toBeNull()
   })
@@ -108,14 +108,14 @@ describe('a dead letter', () => {
       ...{ topic: 'contact-import.imports', partition: 1, offset: 2, appendedAt: 0 },
       ...{ key: null, headers, value: null },
     })
-    const letter = parked(parkingRecord(given, { reason: 'bad_header', chunk: null }))
+    const letter = parked(deadLetterRecord(given, { reason: 'bad_header', chunk: null }))
     expect(letter).toMatchObject({ reason: 'bad_header', chunk: null, omittedBytes: null, original: { headers: {} } })
   })
 
   test.each(deadLetterMarks)('is over by the mark %s, which holds nothing of the record', (mark) => {
     fc.assert(
       fc.property(record, circumstances, (given, about) => {
-        const letter = parked(parkingRecord(given, about))
+        const letter = parked(deadLetterRecord(given, about))
         const marked = markRecord(letter, mark)
         expect(marked).toMatchObject({ key: null, value: null, partition: given.partition })
         expect(readDeadLetter(read({ ...marked, offset: 8, appendedAt: 0 }))).toEqual({

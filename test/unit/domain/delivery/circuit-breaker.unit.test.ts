@@ -1,17 +1,23 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { admission, begin, type CircuitBreaker, closedBreaker, end } from '#shared/domain/delivery/circuit-breaker.ts'
+import {
+  admission,
+  type CircuitBreaker,
+  closedBreaker,
+  endCall,
+  startCall,
+} from '#shared/domain/delivery/circuit-breaker.ts'
 
 const now = Date.parse('2026-01-31T09:30:00.000Z')
 
 /** Ends of calls, one after the other at the times given. */
 const ended = (ends: readonly { readonly failed: boolean; readonly at?: number }[], from = closedBreaker) =>
-  ends.reduce((breaker, { failed, at = 0 }) => end(breaker, { failed, trial: false, now: now + at }), from)
+  ends.reduce((breaker, { failed, at = 0 }) => endCall(breaker, { failed, trial: false, now: now + at }), from)
 const times = (count: number, failed: boolean, at = 0) => Array.from({ length: count }, () => ({ failed, at }))
 
 const opened = ended(times(20, true))
 const tried = (breaker: CircuitBreaker, failed: boolean, at: number) =>
-  end(begin(breaker, admission(breaker, now + at)), { failed, trial: true, now: now + at })
+  endCall(startCall(breaker, admission(breaker, now + at)), { failed, trial: true, now: now + at })
 
 describe('the breaker', () => {
   test('opens at 20 failures in a row, not at 19', () => {
@@ -40,7 +46,7 @@ describe('the breaker', () => {
   test('lets nobody through while it is open, then one call alone', () => {
     expect(admission(opened, now + 4_999)).toBe('wait')
     expect(admission(opened, now + 5_000)).toBe('trial')
-    const trying = begin(opened, 'trial')
+    const trying = startCall(opened, 'trial')
     expect(admission(trying, now + 5_000)).toBe('wait')
     expect(admission(tried(opened, false, 5_000), now + 5_000)).toBe('call')
   })
@@ -63,10 +69,10 @@ describe('the breaker', () => {
   })
 
   test('learns nothing from calls that began before it opened', () => {
-    const trying = begin(opened, 'trial')
+    const trying = startCall(opened, 'trial')
     for (const failed of [true, false]) {
-      expect(end(opened, { failed, trial: false, now })).toBe(opened)
-      expect(end(trying, { failed, trial: false, now })).toBe(trying)
+      expect(endCall(opened, { failed, trial: false, now })).toBe(opened)
+      expect(endCall(trying, { failed, trial: false, now })).toBe(trying)
     }
   })
 

@@ -4,6 +4,7 @@ import { createAttemptGate } from '#services/dispatcher/attempt-gate.ts'
 import { type AttemptQueue, createAttemptQueue } from '#services/dispatcher/attempt-queue.ts'
 import type { Chunk } from '#services/dispatcher/chunk.ts'
 import type { AttemptResult } from '#shared/domain/delivery/attempt.ts'
+import { createVirtualTime, type VirtualTime } from '#test/support/dispatcher/virtual-time.ts'
 import { eventually } from '#test/support/eventually.ts'
 
 const ok: AttemptResult = { is: 'answered', status: 200, retryAfter: null, durationMs: 5 }
@@ -11,8 +12,8 @@ const busy: AttemptResult = { ...ok, status: 503 }
 
 type Held = { readonly chunk: Chunk; readonly proceed: PromiseWithResolvers<AttemptResult> }
 
-let now: number
-let counted: boolean
+let time: VirtualTime
+let owned: boolean
 let calls: Held[]
 let records: { readonly callsBefore: readonly string[]; readonly done: PromiseWithResolvers<void> }[]
 let resolved: Chunk[]
@@ -20,13 +21,12 @@ let failures: unknown[]
 let queue: AttemptQueue
 
 function setUp({ concurrency = 2, maxRecording = 4 } = {}) {
-  now = 1_000_000
-  counted = true
+  time = createVirtualTime(1_000_000)
+  owned = true
   calls = []
   records = []
   resolved = []
   failures = []
-  const clock = { now: () => now }
   queue = createAttemptQueue({
     attempt: {
       call(chunk) {
@@ -39,15 +39,17 @@ function setUp({ concurrency = 2, maxRecording = 4 } = {}) {
         records.push({ callsBefore: names(), done })
         await done.promise
         if (result.is === 'answered' && result.status === 200) chunk.state = { status: 'sent', attempts: 1 }
-        else chunk.state = { status: 'retrying', attempts: chunk.state.attempts + 1, nextAttemptAt: now + 20 }
+        else chunk.state = { status: 'retrying', attempts: chunk.state.attempts + 1, nextAttemptAt: time.now() + 20 }
       },
     },
-    gate: createAttemptGate({ startConcurrency: concurrency, maxConcurrency: concurrency, clock }),
-    mayStart: () => counted,
+    gate: createAttemptGate({ startConcurrency: concurrency, maxConcurrency: concurrency, clock: time }),
+    ownsPartitions: () => owned,
     maxRecording,
     failed: (error) => failures.push(error),
-    clock,
+    clock: time,
+    timers: time,
   })
+  queue.onResolved((chunk) => resolved.push(chunk))
 }
 beforeEach(() => setUp())
 
@@ -63,7 +65,6 @@ const chunkOf = (jobId: string, partition = 0): Chunk => ({
   offsets: [0],
   state: { status: 'pending', attempts: 0 },
   lost: false,
-  resolved: (chunk) => resolved.push(chunk),
 })
 const schedule = (...names: readonly string[]) => {
   const chunks = names.map((name) => chunkOf(name))
@@ -82,8 +83,8 @@ const acknowledge = async (index: number) => {
   await eventually(() => expect(queue.state().recording).toBeLessThan(before))
 }
 
-describe('the queue of attempts', () => {
-  test('keeps as many calls under way as the gate allows, in turns by import', async () => {
+describe('the attempt queue', () => {
+  test('runs as many calls as the gate allows, in turns by import', async () => {
     schedule('large', 'large', 'large', 'large', 'small')
     expect(names()).toEqual(['large', 'large'])
     await answer(0)
@@ -91,7 +92,7 @@ describe('the queue of attempts', () => {
     expect(names()).toEqual(['large', 'large', 'large', 'small'])
   })
 
-  test('starts no call while too many outcomes are not in the log yet', async () => {
+  test('starts no call while too many outcomes are being appended', async () => {
     setUp({ concurrency: 2, maxRecording: 1 })
     schedule('a', 'b', 'c')
     await answer(0)
@@ -100,7 +101,7 @@ describe('the queue of attempts', () => {
     await eventually(() => expect(names()).toEqual(['a', 'b', 'c']))
   })
 
-  test('lets the next calls go before it writes up any of the answers that came together', async () => {
+  test('starts the next calls before it records the outcomes of answers that arrived together', async () => {
     setUp({ concurrency: 2, maxRecording: 4 })
     schedule('a', 'b', 'c', 'd', 'e')
     for (const { proceed } of calls.slice(0, 2)) proceed.resolve(ok)
@@ -108,7 +109,7 @@ describe('the queue of attempts', () => {
     expect(records[0]?.callsBefore).toEqual(['a', 'b', 'c', 'd'])
   })
 
-  test('resolves a chunk once the log holds its outcome, not before', async () => {
+  test('resolves a chunk when the log holds its outcome, not before', async () => {
     const [chunk] = schedule('a')
     await answer(0)
     expect(resolved).toEqual([])
@@ -116,76 +117,78 @@ describe('the queue of attempts', () => {
     await eventually(() => expect(resolved).toEqual([chunk]))
   })
 
-  test('starts nothing while frozen, and lets what runs end', async () => {
+  test('starts nothing while suspended; running attempts end', async () => {
     schedule('a')
-    queue.freeze()
+    queue.suspend()
     schedule('b')
     await answer(0)
     await acknowledge(0)
     await eventually(() => expect(resolved).toHaveLength(1))
     expect(names()).toEqual(['a'])
-    queue.thaw()
+    queue.resume()
     expect(names()).toEqual(['a', 'b'])
   })
 
-  test('starts nothing when this process may own nothing any more', () => {
-    counted = false
+  test('starts nothing while the process may have lost its partitions', () => {
+    owned = false
     schedule('a')
     expect(names()).toEqual([])
-    counted = true
-    queue.wake()
+    owned = true
+    queue.startReady()
     expect(names()).toEqual(['a'])
   })
 
-  test('forgets chunks of a lost partition, those under way too once they have ended', async () => {
+  test('never attempts cancelled chunks again, also those whose attempt was running', async () => {
     const chunks = schedule('a', 'b', 'c')
-    queue.forget(chunks)
+    queue.cancel(chunks)
     await answer(0)
     await acknowledge(0)
     await answer(1, busy)
     await acknowledge(1)
-    await eventually(() => expect(queue.running(0)).toBe(0))
+    await eventually(() => expect(queue.runningCount(0)).toBe(0))
     expect(names()).toEqual(['a', 'b'])
     expect(resolved).toEqual([])
     expect(queue.state().waiting).toBe(0)
   })
 
-  test('attempts a chunk again when its time has come', async () => {
+  test('attempts a chunk again when its wait ends', async () => {
     schedule('a')
     await answer(0, busy)
     await acknowledge(0)
     await eventually(() => expect(queue.state().waiting).toBe(1))
-    now += 20
+    await time.advance(20)
     await eventually(() => expect(names()).toEqual(['a', 'a']))
   })
 
-  test('gives up a chunk that waits, and only one that waits', async () => {
+  test('cancels the wait of a chunk only if the chunk waits', async () => {
     const [chunk] = schedule('a')
     if (chunk === undefined) throw new Error('none')
-    expect(queue.withdraw(chunk)).toBe(false)
+    expect(queue.cancelWait(chunk)).toBe(false)
     await answer(0, busy)
     await acknowledge(0)
-    await eventually(() => expect(queue.withdraw(chunk)).toBe(true))
+    await eventually(() => expect(queue.cancelWait(chunk)).toBe(true))
     expect(queue.state().waiting).toBe(0)
   })
 
-  test('drains: what runs ends, nothing starts, and a call that hangs does not keep it beyond its time', async () => {
+  test('drain waits for running attempts, starts none, and ends at its time limit', async () => {
     schedule('a', 'b', 'c')
     const drained = queue.drain(10_000)
     for (const index of [0, 1]) await answer(index)
     for (const index of [0, 1]) await acknowledge(index)
     await drained
-    expect([names(), queue.running(0)]).toEqual([['a', 'b'], 0])
+    expect([names(), queue.runningCount(0)]).toEqual([['a', 'b'], 0])
     setUp()
     schedule('hangs')
-    await queue.drain(1)
-    expect(queue.running(0)).toBe(1)
+    const timedOut = queue.drain(1)
+    await time.advance(1)
+    await timedOut
+    expect(queue.runningCount(0)).toBe(1)
   })
 
-  test('tells when what ran for a partition has ended, whatever began since', async () => {
+  test('runningEnd waits for the attempts that were running, not for later ones', async () => {
     queue.schedule(chunkOf('a', 3))
     let ended = false
-    void queue.ended(3).then(() => {
+    void queue.runningEnd(3).then(() => {
       ended = true
     })
     queue.schedule(chunkOf('b', 3))
@@ -195,7 +198,7 @@ describe('the queue of attempts', () => {
     await eventually(() => expect(ended).toBe(true))
   })
 
-  test('keeps a chunk whose outcome could not be recorded', async () => {
+  test('holds a chunk whose outcome could not be recorded', async () => {
     schedule('a')
     await answer(0)
     records[0]?.done.reject(new Error('given up'))
@@ -203,7 +206,7 @@ describe('the queue of attempts', () => {
     expect([resolved, queue.state()]).toEqual([[], { recording: 0, waiting: 1 }])
   })
 
-  test('stops calling when the AI system fails, and tries again with one call', async () => {
+  test('stops calling while the breaker is open, then makes one trial call', async () => {
     const jobs = Array.from({ length: 30 }, (_, i) => `job ${i}`)
     setUp({ concurrency: 10, maxRecording: 100 })
     schedule(...jobs)
@@ -211,8 +214,7 @@ describe('the queue of attempts', () => {
     for (; calls.length > ended; ended += 1) await answer(ended, busy)
     expect(ended).toBeGreaterThanOrEqual(20)
     expect(ended).toBeLessThan(jobs.length)
-    now += 5_000
-    queue.wake()
+    await time.advance(5_000)
     schedule('later')
     expect(calls.length).toBe(ended + 1)
     await answer(ended)

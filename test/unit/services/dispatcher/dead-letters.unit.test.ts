@@ -1,23 +1,30 @@
 import { describe, expect, test } from 'vitest'
-import { createDeadLetters } from '#services/dispatcher/dead-letters.ts'
-import type { AppendOutcome, LogRecord, NewRecord, RawRecord } from '#shared/ports/event-log.ts'
+import { createStoreDeadLetter } from '#services/dispatcher/dead-letters.ts'
+import type { UnreadableRecord } from '#services/dispatcher/partition/partition-chunks.ts'
+import type { AppendOutcome, NewRecord, RawRecord } from '#shared/ports/event-log.ts'
 import { silentLog } from '#test/support/silent-log.ts'
 
 const jobId = '0b9f7c1e-5d34-4a53-9f0e-6f3a1c2d4e5b'
-const record: LogRecord = {
-  ...{ topic: 'contact-import.imports', partition: 3, offset: 41, appendedAt: 1_700_000_000_000 },
-  ...{ key: jobId, headers: { ce_chunkindex: '2', ce_chunksize: '10' }, value: new Uint8Array(4) },
+const unreadable: UnreadableRecord = {
+  record: {
+    ...{ topic: 'contact-import.imports', partition: 3, offset: 41, appendedAt: 1_700_000_000_000 },
+    ...{ key: jobId, headers: {}, value: new Uint8Array(4) },
+  },
+  reason: 'bad_header',
+  chunk: { jobId, chunkIndex: 2, size: 10 },
 }
 const appended: AppendOutcome = { is: 'appended' }
 const ambiguous: AppendOutcome = { is: 'ambiguous', cause: new Error('lost') }
+const refused: AppendOutcome = { is: 'refused', reason: 'too_large' }
 
-/** A log that gives these answers in turn, and `appended` after them. */
+/** A log that gives these answers in turn, and `appended` after them. The process ends after 20 waits. */
 function setUp(answers: { letters?: readonly AppendOutcome[]; deliveries?: readonly AppendOutcome[] } = {}) {
   const letters: RawRecord[] = []
   const deliveries: NewRecord[] = []
   const order: string[] = []
-  let pauses = 0
-  const deadLetters = createDeadLetters({
+  const end = new AbortController()
+  let waits = 0
+  const storeDeadLetter = createStoreDeadLetter({
     deadLetters: {
       async append([one]) {
         if (one !== undefined) letters.push(one)
@@ -25,7 +32,7 @@ function setUp(answers: { letters?: readonly AppendOutcome[]; deliveries?: reado
         return answers.letters?.[letters.length - 1] ?? appended
       },
     },
-    deliveries: {
+    appender: {
       partitionFor: () => 3,
       async append([one]) {
         if (one !== undefined) deliveries.push(one)
@@ -34,58 +41,59 @@ function setUp(answers: { letters?: readonly AppendOutcome[]; deliveries?: reado
       },
     },
     clock: { now: () => 1_700_000_100_000 },
-    pause: async () => {
-      pauses += 1
-      if (pauses > 20) deadLetters.stop()
+    timers: {
+      after: () => () => {},
+      async pause() {
+        waits += 1
+        if (waits > 20) end.abort()
+      },
     },
+    givenUp: end.signal,
     log: silentLog,
   })
-  return { deadLetters, letters, deliveries, order }
+  return { storeDeadLetter, letters, deliveries, order }
 }
 
-const nobody = () => false
-
 describe('an unreadable record', () => {
-  test('is done when its dead letter and the failure of its chunk are both acknowledged, in this order', async () => {
-    const { deadLetters, order } = setUp({ letters: [ambiguous, { is: 'overloaded' }], deliveries: [ambiguous] })
-    expect(await deadLetters.park(record, 'bad_header', nobody)).toBe(true)
+  test('is done when its dead letter and then the failure of its chunk are acknowledged', async () => {
+    const { storeDeadLetter, order } = setUp({ letters: [ambiguous, { is: 'overloaded' }], deliveries: [ambiguous] })
+    expect(await storeDeadLetter(unreadable)).toBe(true)
     expect(order).toEqual(['letter', 'letter', 'letter', 'failed', 'failed'])
   })
 
-  test('that is read again after a crash gives the same ids again', async () => {
+  test('gets the same ids when it is read again after a crash', async () => {
     const first = setUp()
-    await first.deadLetters.park(record, 'bad_header', nobody)
+    await first.storeDeadLetter(unreadable)
     const second = setUp()
-    await second.deadLetters.park(record, 'bad_header', nobody)
+    await second.storeDeadLetter(unreadable)
     expect(second.letters).toEqual(first.letters)
     expect(first.deliveries[0]?.headers.ce_id).toBe(`${jobId}/chunks/2/attempts/0/failed`)
     expect(second.deliveries[0]?.headers.ce_id).toBe(first.deliveries[0]?.headers.ce_id)
   })
 
-  test('is not done while the log does not answer, and not after the stop', async () => {
+  test('is not done while the log does not answer, nor after the process has ended', async () => {
     const never = Array.from({ length: 100 }, () => ambiguous)
-    expect(await setUp({ letters: never }).deadLetters.park(record, 'bad_header', nobody)).toBe(false)
-    expect(await setUp({ deliveries: never }).deadLetters.park(record, 'bad_header', nobody)).toBe(false)
+    expect(await setUp({ letters: never }).storeDeadLetter(unreadable)).toBe(false)
+    expect(await setUp({ deliveries: never }).storeDeadLetter(unreadable)).toBe(false)
   })
 
-  test('fails no chunk that another record will bring to its outcome', async () => {
-    const { deadLetters, letters, deliveries } = setUp()
-    expect(await deadLetters.park(record, 'bad_header', (key) => key === `${jobId}/2`)).toBe(true)
+  test('without a chunk to fail becomes only a dead letter', async () => {
+    const { storeDeadLetter, letters, deliveries } = setUp()
+    expect(await storeDeadLetter({ ...unreadable, chunk: null })).toBe(true)
     expect([letters.length, deliveries.length]).toEqual([1, 0])
     expect(letters[0]?.headers).not.toHaveProperty('dl_chunk')
   })
 
-  test('that is too large is kept without its value, and its chunk fails', async () => {
-    const { deadLetters, letters, deliveries } = setUp({ letters: [{ is: 'refused', reason: 'too_large' }] })
-    expect(await deadLetters.park(record, 'bad_header', nobody)).toBe(true)
+  test('that is too large is stored without its value, and its chunk fails', async () => {
+    const { storeDeadLetter, letters, deliveries } = setUp({ letters: [refused] })
+    expect(await storeDeadLetter(unreadable)).toBe(true)
     expect(letters.at(-1)).toMatchObject({ value: null, headers: { dl_omitted_bytes: '4' } })
     expect(deliveries).toHaveLength(1)
   })
 
-  test('that cannot be kept at all holds up nothing', async () => {
-    const refused: AppendOutcome = { is: 'refused', reason: 'too_large' }
-    const { deadLetters, deliveries } = setUp({ letters: [refused, refused] })
-    expect(await deadLetters.park(record, 'bad_header', nobody)).toBe(true)
+  test('that the log refuses also without its value does not stop the partition', async () => {
+    const { storeDeadLetter, deliveries } = setUp({ letters: [refused, refused] })
+    expect(await storeDeadLetter(unreadable)).toBe(true)
     expect(deliveries).toHaveLength(1)
   })
 })

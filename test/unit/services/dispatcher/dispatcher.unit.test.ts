@@ -1,103 +1,111 @@
+import { metrics } from '@opentelemetry/api'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { AttemptQueue } from '#services/dispatcher/attempt-queue.ts'
-import type { Chunk } from '#services/dispatcher/chunk.ts'
-import { createDispatcher, type Dispatcher } from '#services/dispatcher/dispatcher.ts'
-import type { LogRecord } from '#shared/ports/event-log.ts'
-import type { Subscription, SubscriptionHandlers } from '#shared/ports/subscription.ts'
+import { topics } from '#schemas/events/catalogue.ts'
+import { assembleDispatcher } from '#services/dispatcher/assemble-dispatcher.ts'
+import type { Dispatcher } from '#services/dispatcher/dispatcher.ts'
+import { systemClock, systemTimers } from '#shared/adapters/system-clock.ts'
+import type { AttemptResult } from '#shared/ports/ai-system.ts'
+import type { Subscription } from '#shared/ports/subscription.ts'
 import { plannedImport } from '#test/support/builders/planned-imports.ts'
 import { eventually } from '#test/support/eventually.ts'
 import { silentLog } from '#test/support/silent-log.ts'
+import { createMemoryGroups } from '#test/twins/consumer-groups.ts'
+import { createMemoryEventLog, type MemoryEventLog } from '#test/twins/event-log.ts'
+import { createMemorySubscription } from '#test/twins/subscription.ts'
 
-const topic = 'contact-import.imports'
-/** Of each partition: as many chunks, in records of the same size. */
+const topic = topics.imports.name
+/** Of each partition: as many chunks, in records of nearly the same size. */
 const chunks = 9
 const [one, other] = [plannedImport({ chunks, contactsPerChunk: 1 }), plannedImport({ chunks, contactsPerChunk: 1 })]
 const size = Math.max(...[...one.records, ...other.records].map(({ value }) => value.byteLength))
 
-let handlers: SubscriptionHandlers
+type Call = { readonly correlationId: string; readonly answer: () => void }
+
+let log: MemoryEventLog
 let reading: Set<number>
-let scheduled: Chunk[]
+let calls: Call[]
 let dispatcher: Dispatcher
 
 beforeEach(async () => {
+  log = createMemoryEventLog()
   reading = new Set()
-  scheduled = []
+  calls = []
+  const groups = createMemoryGroups()
+  const inner = createMemorySubscription({ eventLog: log, groups, groupId: 'dispatcher', topics: [topic], log: silentLog })
   const subscription: Subscription = {
-    start: async (given) => {
-      handlers = given
+    ...inner,
+    open(position) {
+      reading.add(position.partition)
+      inner.open(position)
     },
-    isCurrentMember: () => true,
-    committed: async () => [],
-    beginnings: async (partitions) => partitions.map((partition) => ({ ...partition, offset: 0 })),
-    open: ({ partition }) => reading.add(partition),
-    pause: ({ partition }) => reading.delete(partition),
-    resume: ({ partition }) => reading.add(partition),
-    commit: async () => {},
-    stop: async () => {},
+    pause(place) {
+      reading.delete(place.partition)
+      inner.pause(place)
+    },
+    resume(place) {
+      reading.add(place.partition)
+      inner.resume(place)
+    },
   }
-  const queue: AttemptQueue = {
-    schedule: (chunk) => scheduled.push(chunk),
-    forget: () => {},
-    withdraw: () => false,
-    freeze: () => {},
-    thaw: () => {},
-    wake: () => {},
-    drain: async () => {},
-    ended: async () => {},
-    running: () => 0,
-    state: () => ({ recording: 0, waiting: 0 }),
-  }
-  dispatcher = createDispatcher({
+  dispatcher = assembleDispatcher({
+    aiSystem: {
+      deliver: ({ correlationId }) =>
+        new Promise<AttemptResult>((resolve) => {
+          const answer = () => resolve({ is: 'answered', status: 200, retryAfter: null, durationMs: 1 })
+          calls.push({ correlationId, answer })
+        }),
+    },
+    appender: log,
+    deadLetters: { append: async () => ({ is: 'appended' }) },
+    reader: log,
     subscription,
-    queue,
-    log: silentLog,
+    clock: systemClock,
+    timers: systemTimers,
+    random: Math.random,
     self: 'me',
-    fold: async () => new Map(),
-    replanChunk: async () => false,
-    passOver: async () => true,
+    log: silentLog,
+    meter: metrics.getMeter('test'),
+    maxConcurrency: 64,
+    maxRecording: 64,
     windows: { offsets: 1_000, bytes: { all: 10 * size, least: 2 * size, most: 10 * size } },
-    lateOriginalMs: 10_000,
-    metrics: { attempted() {}, replanned() {}, recovered() {}, observe() {} },
-    clock: { now: () => 1_000_000 },
-    pause: async () => {},
-    breaker: () => ({ is: 'closed', holds: false }),
-    drainWithinMs: 1_000,
-    giveUp: () => {},
+    retrySchedule: [],
+    leaseMs: 30_000,
   })
   await dispatcher.start()
-  handlers.assigned(
-    [0, 1].map((partition) => ({ topic, partition })),
-    true,
-  )
-  await eventually(() => expect([...reading]).toEqual([0, 1]))
+  await eventually(() => expect(reading.size).toBe(12))
 })
-afterEach(() => dispatcher.stop())
+afterEach(async () => {
+  const stopped = dispatcher.stop()
+  for (const { answer } of calls) answer()
+  await stopped
+})
 
-const read = (partition: number, from: number, count: number) =>
-  handlers.records(
-    (partition === 0 ? one : other).records
-      .slice(1 + from, 1 + from + count)
-      .map((record, i): LogRecord => ({ ...record, partition, offset: from + i, appendedAt: 1_000_000 })),
+const isReading = (...partitions: readonly number[]) => partitions.map((partition) => reading.has(partition))
+const append = async (partition: number, from: number, count: number) => {
+  const { records } = partition === 0 ? one : other
+  await log.append(records.slice(1 + from, 1 + from + count).map((record) => ({ ...record, partition })))
+}
+const finish = async (partition: number) => {
+  const outcomes = () => log.partition(topics.deliveries.name, partition).length
+  const before = outcomes()
+  const index = calls.findIndex(
+    ({ correlationId }) => correlationId === (partition === 0 ? one : other).records[1]?.headers.ce_correlationid,
   )
-const finish = (partition: number) => {
-  const chunk = scheduled.find((candidate) => candidate.partition === partition)
-  if (chunk === undefined) throw new Error('no such chunk')
-  scheduled.splice(scheduled.indexOf(chunk), 1)
-  chunk.state = { status: 'sent', attempts: 1 }
-  chunk.resolved(chunk)
+  calls.splice(index, 1)[0]?.answer()
+  await eventually(() => expect(outcomes()).toBe(before + 1))
 }
 
-test('a partition reads ahead by what the others do not use', async () => {
-  await read(0, 0, 6)
-  await eventually(() => expect(scheduled).toHaveLength(6))
-  expect([...reading]).toContain(0) // 6 of 10
+test('a partition may read ahead by the bytes that other partitions do not use', async () => {
+  await append(0, 0, 6)
+  await eventually(() => expect(calls).toHaveLength(6))
+  expect(isReading(0)).toEqual([true]) // 6 of 10
 
-  await read(1, 0, 1)
-  await eventually(() => expect(scheduled).toHaveLength(7))
-  finish(0)
-  expect([...reading]).toEqual([1]) // 5 of 5
+  await append(1, 0, 1)
+  await eventually(() => expect(calls).toHaveLength(7))
+  await finish(0)
+  await eventually(() => expect(isReading(0, 1)).toEqual([false, true])) // 5 of 5
 
-  finish(1)
-  finish(0)
-  expect([...reading].toSorted()).toEqual([0, 1]) // 4 of 10
+  await finish(1)
+  await finish(0)
+  await eventually(() => expect(isReading(0, 1)).toEqual([true, true])) // 4 of 10
 })

@@ -5,35 +5,32 @@ import { decodeEvent } from '#shared/domain/events/codec.ts'
 import { isDeliveryEvent } from '#shared/domain/events/registry.ts'
 import type { Instant } from '#shared/ports/clock.ts'
 import type { EventReader } from '#shared/ports/event-log.ts'
-import { chunkKey } from './chunk.ts'
+import { chunkKey } from '../chunk.ts'
 
-/** How far the clocks of two brokers may differ: looking back starts this much earlier. */
+/** The clocks of two brokers may differ by this much, so reading starts this much earlier. */
 export const clockSkewMs = 60_000
 
+/** Delivery states by chunk key. */
 export type FoldedDeliveries = ReadonlyMap<string, ChunkDelivery>
 
-export type Look = {
-  readonly reader: EventReader
+export type FoldRequest = {
   readonly partition: number
+  /** The append time of the chunk's own record, or earlier. */
   readonly since: Instant
-  /** Outcomes that answer earlier records of `contact-import.imports` cost no memory. */
+  /** Skips outcomes of records of `contact-import.imports` below this offset. */
   readonly fromOffset?: number
   /** Only these chunks. */
   readonly only?: { readonly jobIds: ReadonlySet<string>; readonly chunkKeys: ReadonlySet<string> }
 }
 
 /**
- * What the log says came of the partition's chunks, by chunk key. An outcome is appended after the chunk's own record,
- * so a look back from that record's time misses none, whoever wrote it. Whatever a header already rules out is not
- * decoded: a long outage makes this read long.
+ * Folds the partition of `contact-import.deliveries` into delivery states. An outcome is appended after the record of
+ * its chunk, so the fold misses none. Records that a header rules out are not decoded: after an outage there are many.
  */
-export async function foldDeliveries({
-  reader,
-  partition,
-  since,
-  fromOffset = 0,
-  only,
-}: Look): Promise<FoldedDeliveries> {
+export async function foldDeliveries(
+  reader: EventReader,
+  { partition, since, fromOffset = 0, only }: FoldRequest,
+): Promise<FoldedDeliveries> {
   const folded = new Map<string, ChunkDelivery>()
   for await (const record of reader.read(topics.deliveries.name, partition, since - clockSkewMs)) {
     if (Number(record.headers[headerNames.importsOffset]) < fromOffset) continue
@@ -49,15 +46,15 @@ export async function foldDeliveries({
   return folded
 }
 
-/** Folds that many at a time and lets others wait: each holds what it reads ahead, and more would not be faster. */
+/** `foldDeliveries`, at most `atOnce` at a time: each fold holds prefetched records, and more would not be faster. */
 export function createFold(reader: EventReader, atOnce: number) {
   const waiting: (() => void)[] = []
   let running = 0
-  return async function fold(look: Omit<Look, 'reader'>): Promise<FoldedDeliveries> {
+  return async function fold(request: FoldRequest): Promise<FoldedDeliveries> {
     if (running >= atOnce) await new Promise<void>((resolve) => waiting.push(resolve))
     else running += 1
     try {
-      return await foldDeliveries({ ...look, reader })
+      return await foldDeliveries(reader, request)
     } finally {
       const next = waiting.shift()
       if (next === undefined) running -= 1

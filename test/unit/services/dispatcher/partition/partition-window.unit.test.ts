@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createPartitionWindow, shareOf } from '#services/dispatcher/partition-window.ts'
+import { createPartitionWindow, shareOf } from '#services/dispatcher/partition/partition-window.ts'
 
 const roomy = { offsets: 1_000, bytes: () => 1_000_000 }
 
 describe('partition window', () => {
-  it('commits nothing beyond the first record that is not done', () => {
+  it('has the first undone record as its low-water mark', () => {
     const window = createPartitionWindow(10, roomy)
     for (const offset of [10, 11, 12]) window.add(offset, 1)
     window.done(11)
@@ -17,7 +17,7 @@ describe('partition window', () => {
     expect(window.nextOffset()).toBe(13)
   })
 
-  it('passes over offsets that no record has', () => {
+  it('skips offsets without a record', () => {
     const window = createPartitionWindow(0, roomy)
     window.add(3, 1)
     window.add(7, 1)
@@ -26,7 +26,7 @@ describe('partition window', () => {
     expect(window.lowWaterMark()).toBe(7)
   })
 
-  it('refuses an offset that it took before', () => {
+  it('refuses an offset that was added before', () => {
     const window = createPartitionWindow(5, roomy)
     window.add(5, 1)
     expect(() => window.add(5, 1)).toThrow(RangeError)
@@ -43,7 +43,7 @@ describe('partition window', () => {
     expect(window.isFull()).toBe(true)
   })
 
-  it('has less room when others need some, and more when they do not', () => {
+  it('follows a byte limit that changes', () => {
     let bytes = 100
     const window = createPartitionWindow(0, { offsets: 10, bytes: () => bytes })
     window.add(0, 60)
@@ -61,11 +61,11 @@ describe('partition window', () => {
     [4, 6],
     [12, 2],
     [100, 2],
-  ])('with %d windows in use each may have %d', (windows, share) => {
+  ])('with %d busy windows the limit of each is %d', (windows, share) => {
     expect(shareOf({ all: 24, least: 2, most: 8 }, windows)).toBe(share)
   })
 
-  it('never lets an undone record fall below the low-water mark, whatever the order of work', () => {
+  it('has no undone record below the low-water mark, in any order of work', () => {
     const work = fc
       .uniqueArray(fc.nat(200), { minLength: 1, maxLength: 60 })
       .map((offsets) => offsets.toSorted((a, b) => a - b))

@@ -3,35 +3,36 @@ type Slot = { readonly offset: number; readonly bytes: number; done: boolean }
 
 export type WindowLimits = {
   readonly offsets: number
-  /** Asked anew each time: other windows may come to need room. */
+  /** A function, because the share of one partition depends on how many others hold records. */
   readonly bytes: () => number
 }
 
-/** Bytes of all windows of a process together, and of one of them. */
+/** Limits in bytes: for all windows of a process together, and the least and the most for one window. */
 export type ByteBudget = { readonly all: number; readonly least: number; readonly most: number }
 
-/** What one window may hold when so many hold anything: the fewer, the more, so that a lone large import is not slower. */
+/** The byte limit of each window when `windows` of them hold records. A lone large import gets the most. */
 export const shareOf = ({ all, least, most }: ByteBudget, windows: number): number =>
   Math.min(most, Math.max(least, all / Math.max(1, windows)))
 
-/** Pause at 80 % of either limit and resume at 50 %, so that a full window does not flutter. */
+/** Pause reading at 80 % of either limit and resume at 50 %, so that a full window does not alternate quickly. */
 const pauseShare = 0.8
 const resumeShare = 0.5
 
 /**
- * The records of one partition between the committed offset and the last one read. Work may end in any order; only a
- * prefix that is done without a gap may be committed. What is done costs no bytes any more, only its place.
+ * The records of one partition between the committed offset and the last one read. Records are done in any order;
+ * only a prefix without gaps may be committed. A done record counts as an offset but no longer as bytes.
  */
 export type PartitionWindow = {
-  /** Takes the next record; offsets must ascend. Each is undone until `done` says otherwise. */
+  /** Adds the next record. Throws `RangeError` unless offsets ascend. */
   add(offset: number, bytes: number): void
   done(offset: number): void
-  /** The offset to commit: everything below it is done. */
+  /** The offset to commit: every record below it is done. */
   lowWaterMark(): number
-  /** The offset after the last record taken: where reading goes on. */
+  /** The offset after the last record added. */
   nextOffset(): number
   isFull(): boolean
   hasRoom(): boolean
+  /** The number of records that are not done. */
   undone(): number
 }
 
@@ -41,7 +42,7 @@ export function createPartitionWindow(firstOffset: number, limits: WindowLimits)
   let bytes = 0
   let undone = 0
 
-  /** A Map keeps insertion order, so the first slot is always the lowest offset. */
+  /** A Map keeps insertion order, so the first slot always has the lowest offset. */
   const dropDonePrefix = (): void => {
     for (const slot of slots.values()) {
       if (!slot.done) return
@@ -49,11 +50,11 @@ export function createPartitionWindow(firstOffset: number, limits: WindowLimits)
     }
   }
 
-  const share = (): number => Math.max(slots.size / limits.offsets, bytes / limits.bytes())
+  const usedShare = (): number => Math.max(slots.size / limits.offsets, bytes / limits.bytes())
 
   return {
     add(offset, size) {
-      if (offset < next) throw new RangeError(`offset ${offset} was taken before; the next one is ${next}`)
+      if (offset < next) throw new RangeError(`Offset ${offset} was added before; the next one is ${next}.`)
       slots.set(offset, { offset, bytes: size, done: false })
       bytes += size
       undone += 1
@@ -72,8 +73,8 @@ export function createPartitionWindow(firstOffset: number, limits: WindowLimits)
       return first.done ? next : first.value.offset
     },
     nextOffset: () => next,
-    isFull: () => share() >= pauseShare,
-    hasRoom: () => share() <= resumeShare,
+    isFull: () => usedShare() >= pauseShare,
+    hasRoom: () => usedShare() <= resumeShare,
     undone: () => undone,
   }
 }

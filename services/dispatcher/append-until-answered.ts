@@ -1,0 +1,49 @@
+import type { Timers } from '#shared/ports/clock.ts'
+import type { AppendOutcome } from '#shared/ports/event-log.ts'
+import type { Log } from '#shared/runtime/log.ts'
+import { exponentialDelays, retry, tryAgain } from '#shared/runtime/retry.ts'
+
+const retryMs = { firstMs: 100, mostMs: 2_000 }
+
+export type AppendDeps = {
+  readonly timers: Timers
+  readonly log: Log
+  /** Aborted when the process ends and the log did not answer in time. */
+  readonly givenUp: AbortSignal
+}
+
+/** The process ended before the log acknowledged an event. The next owner finds the chunk unresolved. */
+export class AppendGivenUp extends Error {
+  constructor() {
+    super('The process ended before the log acknowledged an event. The next owner of the partition continues.')
+    this.name = 'AppendGivenUp'
+  }
+}
+
+/**
+ * Repeats an append until the log acknowledges or refuses it. Events have deterministic ids, so an ambiguous append may
+ * be repeated. `appends` counts the appends made. Rejects with `AppendGivenUp`.
+ */
+export async function appendUntilAnswered(
+  append: () => Promise<AppendOutcome>,
+  { timers, log, givenUp }: AppendDeps,
+): Promise<{ readonly is: 'appended' | 'refused'; readonly appends: number }> {
+  const result = await retry(
+    async (appends) => {
+      const outcome = await append()
+      if (outcome.is === 'appended' || outcome.is === 'refused') return { is: outcome.is, appends }
+      if (!givenUp.aborted) log.warn({ outcome: outcome.is, appends }, 'event not acknowledged; appending it again')
+      return tryAgain
+    },
+    { delays: exponentialDelays(retryMs), signal: givenUp, pause: timers.pause },
+  )
+  if (result.is === 'given_up') throw new AppendGivenUp()
+  return result.value
+}
+
+/** For an event of the dispatcher, which is small: a refusal is an error. Resolves to the number of appends. */
+export async function appendUntilAcknowledged(append: () => Promise<AppendOutcome>, deps: AppendDeps): Promise<number> {
+  const { is, appends } = await appendUntilAnswered(append, deps)
+  if (is === 'refused') throw new Error('The log refused an event about a chunk as too large.')
+  return appends
+}

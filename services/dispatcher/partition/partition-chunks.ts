@@ -1,0 +1,182 @@
+import type { UnreadableReason } from '#schemas/events/dead-letter.ts'
+import { readUnreadableChunk, type UnreadableChunk } from '#shared/domain/dead-letters/unreadable-chunk.ts'
+import { type ChunkDelivery, initialState, mergeAttempts } from '#shared/domain/delivery/chunk-delivery.ts'
+import { type PlannedChunkRecord, readPlannedChunk } from '#shared/domain/events/codec.ts'
+import type { Instant } from '#shared/ports/clock.ts'
+import type { LogRecord } from '#shared/ports/event-log.ts'
+import { type Chunk, chunkKey, keyOf } from '../chunk.ts'
+import type { FoldedDeliveries } from './fold-deliveries.ts'
+import { createPartitionWindow, type PartitionWindow, type WindowLimits } from './partition-window.ts'
+
+/**
+ * The chunks of a partition from the record read to the record done. The functions below change it in place: copying
+ * the maps for every record would cost more than all other work on it.
+ */
+export type PartitionChunks = {
+  readonly window: PartitionWindow
+  /** Unresolved chunks by chunk key, in the order in which their records were read. */
+  readonly active: Map<string, Chunk>
+  /** States of chunks that are being planned again and whose repeat was not read yet. */
+  readonly replanning: Map<string, ChunkDelivery>
+  /** States found by recovery for chunks whose record was not read yet. */
+  readonly recovered: Map<string, ChunkDelivery>
+}
+
+/** A chunk whose record may follow the chunk's outcome, so that the log must be folded before it is sent. */
+export type Repeat = { readonly chunk: Chunk; readonly createdAt: Instant }
+
+/** `chunk` is the chunk that has to fail; null when the record names none or another record of the chunk is active. */
+export type UnreadableRecord = {
+  readonly record: LogRecord
+  readonly reason: UnreadableReason
+  readonly chunk: UnreadableChunk | null
+}
+
+export type TakenRecords = {
+  readonly ready: readonly Chunk[]
+  readonly repeats: readonly Repeat[]
+  readonly unreadable: readonly UnreadableRecord[]
+}
+
+export const createPartitionChunks = (
+  firstOffset: number,
+  limits: WindowLimits,
+  recovered: FoldedDeliveries,
+): PartitionChunks => ({
+  window: createPartitionWindow(firstOffset, limits),
+  active: new Map(),
+  replanning: new Map(),
+  recovered: new Map(recovered),
+})
+
+/**
+ * Adds the next records. A record that plans no chunk is done at once; a second record of an active chunk joins it. A
+ * record appended more than `lateOriginalMs` after its import was created may follow its own repeat.
+ */
+export function takeRecords(
+  chunks: PartitionChunks,
+  records: readonly LogRecord[],
+  lateOriginalMs: number,
+): TakenRecords {
+  const ready: Chunk[] = []
+  const repeats: Repeat[] = []
+  const unreadable: UnreadableRecord[] = []
+  for (const record of records) {
+    chunks.window.add(record.offset, record.value?.byteLength ?? 0)
+    const read = readPlannedChunk(record)
+    if (read.is === 'other') chunks.window.done(record.offset)
+    else if (read.is === 'unreadable') unreadable.push(unreadableRecord(chunks, record, read.reason))
+    else if (!joinActiveChunk(chunks, read, record.offset)) {
+      const late = record.appendedAt - read.createdAt > lateOriginalMs
+      const { chunk, stateIsCurrent } = addChunk(chunks, read, record)
+      if ((read.repeat || late) && !stateIsCurrent) repeats.push({ chunk, createdAt: read.createdAt })
+      else ready.push(chunk)
+    }
+  }
+  return { ready, repeats, unreadable }
+}
+
+function unreadableRecord(chunks: PartitionChunks, record: LogRecord, reason: UnreadableReason): UnreadableRecord {
+  const named = readUnreadableChunk(record)
+  const key = named === null ? '' : chunkKey(named.jobId, named.chunkIndex)
+  return { record, reason, chunk: chunks.active.has(key) || chunks.replanning.has(key) ? null : named }
+}
+
+function joinActiveChunk(chunks: PartitionChunks, read: PlannedChunkRecord, offset: number): boolean {
+  const chunk = chunks.active.get(chunkKey(read.jobId, read.chunkIndex))
+  if (chunk === undefined) return false
+  chunk.offsets.push(offset)
+  chunk.state = mergeAttempts(chunk.state, read)
+  return true
+}
+
+/** Only this owner can have appended outcomes of a chunk that it planned again, so the state it kept is current. */
+function addChunk(chunks: PartitionChunks, read: PlannedChunkRecord, record: LogRecord) {
+  const key = chunkKey(read.jobId, read.chunkIndex)
+  const replanned = chunks.replanning.get(key)
+  const state = replanned ?? chunks.recovered.get(key) ?? initialState
+  const chunk: Chunk = {
+    jobId: read.jobId,
+    chunkIndex: read.chunkIndex,
+    size: read.size,
+    correlationId: read.correlationId,
+    traceparent: read.traceparent,
+    partition: record.partition,
+    headers: record.headers,
+    // A copy, because the record's value is a view of its whole batch and would keep it in memory.
+    body: new Uint8Array(read.body),
+    offsets: [record.offset],
+    state: mergeAttempts(state, read),
+    lost: false,
+  }
+  chunks.replanning.delete(key)
+  chunks.recovered.delete(key)
+  chunks.active.set(key, chunk)
+  return { chunk, stateIsCurrent: replanned !== undefined }
+}
+
+/** Sets the states of repeats from the log; a record's own headers win where they are newer. */
+export function applyFold(repeats: readonly Repeat[], folded: FoldedDeliveries): void {
+  for (const { chunk } of repeats) {
+    const logged = folded.get(keyOf(chunk))
+    if (logged === undefined) continue
+    const notBefore = chunk.state.status === 'retrying' ? chunk.state.nextAttemptAt : null
+    chunk.state = mergeAttempts(logged, { attempts: chunk.state.attempts, notBefore })
+  }
+}
+
+/** The chunk is sent or failed: all its records are done. */
+export function resolveChunk(chunks: PartitionChunks, chunk: Chunk): void {
+  chunks.active.delete(keyOf(chunk))
+  finishRecords(chunks, chunk)
+}
+
+const finishRecords = ({ window }: PartitionChunks, { offsets }: Chunk): void => {
+  for (const offset of offsets) window.done(offset)
+}
+
+/** A shorter wait ends before a repeat would help. */
+const minReplanWaitMs = 1_000
+/** Limits how many repeats one round appends. */
+const maxReplansPerRound = 200
+
+/**
+ * The waiting chunks to plan again so that a full window moves: the first half, because the window then has room for
+ * what they delay. None unless the first active chunk waits: a window of unattempted chunks is a backlog or an outage,
+ * and more records would not help.
+ */
+export function chunksToReplan(active: Iterable<Chunk>, now: Instant): readonly Chunk[] {
+  const [first, ...others] = active
+  if (first === undefined || !waits(first, now)) return []
+  const waiting = [first, ...others.filter((chunk) => waits(chunk, now))]
+  return waiting.slice(0, Math.min(maxReplansPerRound, Math.ceil(waiting.length / 2)))
+}
+
+const waits = ({ state }: Chunk, now: Instant): boolean =>
+  state.status === 'retrying' && state.nextAttemptAt - now > minReplanWaitMs
+
+export function beginReplan(chunks: PartitionChunks, chunk: Chunk): void {
+  chunks.active.delete(keyOf(chunk))
+  chunks.replanning.set(keyOf(chunk), chunk.state)
+}
+
+/**
+ * Ends a replan. `appended` false means that the repeat may or may not be in the log. Returns the chunk when it has to
+ * be scheduled again, else null.
+ */
+export function endReplan(chunks: PartitionChunks, chunk: Chunk, appended: boolean): Chunk | null {
+  if (appended) {
+    finishRecords(chunks, chunk)
+    return null
+  }
+  const key = keyOf(chunk)
+  if (chunks.replanning.delete(key)) {
+    chunks.active.set(key, chunk)
+    return chunk
+  }
+  // The repeat was read: it is active, or it is resolved and so is this chunk.
+  const repeat = chunks.active.get(key)
+  if (repeat === undefined) finishRecords(chunks, chunk)
+  else repeat.offsets.unshift(...chunk.offsets)
+  return null
+}

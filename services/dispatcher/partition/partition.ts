@@ -1,0 +1,230 @@
+import { topics } from '#schemas/events/catalogue.ts'
+import { assertNever } from '#shared/domain/assert-never.ts'
+import type { Clock, Timers } from '#shared/ports/clock.ts'
+import type { Commit, Subscription } from '#shared/ports/subscription.ts'
+import type { Log } from '#shared/runtime/log.ts'
+import type { AttemptQueue } from '../attempt-queue.ts'
+import { type Chunk, keyOf } from '../chunk.ts'
+import type { StoreDeadLetter } from '../dead-letters.ts'
+import type { DispatchMetrics } from '../metrics.ts'
+import type { ReplanChunk } from '../replan-chunk.ts'
+import { type CommitMetadata, formatCommitMetadata } from './commit-metadata.ts'
+import type { Fold } from './fold-deliveries.ts'
+import {
+  initialPartitionState,
+  type PartitionContext,
+  type PartitionEffect,
+  type PartitionInput,
+  type PartitionState,
+} from './partition-state.ts'
+import { transition } from './partition-transition.ts'
+import type { WindowLimits } from './partition-window.ts'
+
+export type PartitionDeps = {
+  readonly subscription: Subscription
+  /** Commits after every earlier commit has ended. */
+  readonly commit: (commits: readonly Commit[]) => Promise<void>
+  readonly fold: Fold
+  readonly queue: AttemptQueue
+  readonly replanChunk: ReplanChunk
+  readonly storeDeadLetter: StoreDeadLetter
+  readonly windowLimits: WindowLimits
+  readonly lateOriginalMs: number
+  readonly metrics: DispatchMetrics
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly log: Log
+  /** Identifies this process in commit metadata. */
+  readonly self: string
+}
+
+/** Runs the state machine of one partition: feeds it inputs and executes its effects. */
+export type Partition = {
+  readonly partition: number
+  handle(input: PartitionInput): void
+  /** Whether it holds records that are not done. */
+  isBusy(): boolean
+  isLost(): boolean
+  /** The next offset to commit; null when there is nothing new to commit. */
+  progress(): Commit | null
+  /** The last commit of a draining partition. */
+  finalCommit(): Commit | null
+}
+
+export function createPartition(partition: number, breakerOpen: boolean, deps: PartitionDeps): Partition {
+  const { clock, self, queue, log } = deps
+  const formerOwnCalls = queue.runningEnd(partition)
+  const inputs: PartitionInput[] = []
+  let state = initialPartitionState(breakerOpen)
+  let handling = false
+
+  const context = (): PartitionContext => ({
+    now: clock.now(),
+    self,
+    limits: deps.windowLimits,
+    lateOriginalMs: deps.lateOriginalMs,
+  })
+  /** An input that an effect causes waits until all effects of its transition are executed. */
+  const handle = (input: PartitionInput): void => {
+    inputs.push(input)
+    if (handling) return
+    handling = true
+    for (let next = inputs.shift(); next !== undefined; next = inputs.shift()) {
+      try {
+        const { state: after, effects } = transition(state, next, context())
+        state = after
+        for (const effect of effects) execute(effect)
+      } catch (error) {
+        log.error({ partition, input: next.is, err: error }, 'a partition failed to handle an input')
+      }
+    }
+    handling = false
+  }
+  const execute = effectsOf(partition, { ...deps, formerOwnCalls, handle })
+
+  const commitAt = (point: CommitPoint | null): Commit | null =>
+    point && {
+      ...placeOf(partition),
+      offset: point.offset,
+      metadata: formatCommitMetadata(point.metadata),
+    }
+
+  return {
+    partition,
+    handle,
+    isBusy: () => (state.is === 'running' || state.is === 'draining') && (state.chunks?.window.undone() ?? 0) > 0,
+    isLost: () => state.is === 'lost',
+    progress: () => commitAt(progressOf(state, self)),
+    finalCommit: () =>
+      commitAt(finalCommitOf(state, { runningAttempts: queue.runningCount(partition), now: clock.now(), self })),
+  }
+}
+
+type CommitPoint = { readonly offset: number; readonly metadata: CommitMetadata }
+
+/** What to commit while the partition runs; null when no further record is done since the last commit. */
+export function progressOf(state: PartitionState, self: string): CommitPoint | null {
+  if (state.is !== 'running' && state.is !== 'draining') return null
+  const offset = state.chunks?.window.lowWaterMark() ?? state.committedOffset
+  return offset > state.committedOffset ? { offset, metadata: { is: 'open', by: self } } : null
+}
+
+/** What to commit once no attempt starts any more, so that the next owner need not wait for calls that have ended. */
+export function finalCommitOf(
+  state: PartitionState,
+  { runningAttempts, now, self }: { readonly runningAttempts: number; readonly now: number; readonly self: string },
+): CommitPoint | null {
+  if (state.is !== 'draining') return null
+  const offset = state.chunks?.window.lowWaterMark() ?? state.committedOffset
+  if (runningAttempts > 0) return { offset, metadata: { is: 'open', by: self } }
+  const restMs = state.chunks === null ? state.formerCallsEndAt - now : 0
+  return { offset, metadata: restMs > 0 ? { is: 'quiet', inMs: restMs } : { is: 'drained' } }
+}
+
+const placeOf = (partition: number) => ({ topic: topics.imports.name, partition })
+
+type EffectDeps = PartitionDeps & {
+  readonly formerOwnCalls: Promise<void>
+  readonly handle: (input: PartitionInput) => void
+}
+
+/** Executes effects. Everything that ends later comes back as an input. */
+function effectsOf(partition: number, deps: EffectDeps): (effect: PartitionEffect) => void {
+  const { subscription, queue, handle } = deps
+  const place = placeOf(partition)
+  const run = asynchronousEffects(partition, deps)
+  return function execute(effect) {
+    switch (effect.do) {
+      case 'readFrom':
+        subscription.open({ ...place, offset: effect.offset })
+        return
+      case 'pause':
+        subscription.pause(place)
+        return
+      case 'resume':
+        subscription.resume(place)
+        return
+      case 'schedule':
+        queue.schedule(effect.chunk)
+        return
+      case 'cancel':
+        queue.cancel(effect.chunks)
+        return
+      case 'cancelWait':
+        if (queue.cancelWait(effect.chunk)) handle({ is: 'waitCancelled', chunk: effect.chunk })
+        return
+      case 'reportRecovery': {
+        const { offset, chunks, waitedMs, foldMs } = effect
+        deps.metrics.recovered({ waitedMs, foldMs })
+        deps.log.info({ partition, offset, chunks, waited_ms: waitedMs, fold_ms: foldMs }, 'partition recovered')
+        return
+      }
+      default:
+        run(effect).catch((error: unknown) =>
+          deps.log.error({ partition, effect: effect.do, err: error }, 'a partition stopped because of an error'),
+        )
+    }
+  }
+}
+
+type AsynchronousEffect = Extract<
+  PartitionEffect,
+  { do: 'awaitOwnCalls' | 'wait' | 'announce' | 'fold' | 'foldRepeats' | 'replan' | 'storeDeadLetter' }
+>
+
+function asynchronousEffects(partition: number, deps: EffectDeps) {
+  const { handle, log } = deps
+  const attempt = async (what: string, failed: PartitionInput, work: () => Promise<PartitionInput>): Promise<void> => {
+    const input = await work().catch((error: unknown) => {
+      log.warn({ partition, err: error }, `${what} failed; trying again`)
+      return failed
+    })
+    handle(input)
+  }
+  return async function run(effect: AsynchronousEffect): Promise<void> {
+    switch (effect.do) {
+      case 'awaitOwnCalls':
+        await deps.formerOwnCalls
+        return handle({ is: 'ownCallsEnded' })
+      case 'wait':
+        await deps.timers.pause(effect.ms)
+        return handle({ is: 'waited' })
+      case 'announce':
+        return attempt('committing the start of a partition', { is: 'announcementFailed' }, async () => {
+          const metadata = formatCommitMetadata({ is: 'open', by: deps.self })
+          await deps.commit([{ ...placeOf(partition), offset: effect.offset, metadata }])
+          return { is: 'announced' }
+        })
+      case 'fold':
+      case 'foldRepeats':
+        return attempt('folding the deliveries', { is: 'foldFailed' }, async () => ({
+          is: 'deliveriesFolded',
+          folded: await deps.fold(foldRequest(partition, effect)),
+        }))
+      case 'replan': {
+        const appended = await deps.replanChunk(effect.chunk).catch((error: unknown) => {
+          log.warn({ partition, err: error }, 'planning a waiting chunk again failed; it keeps its place')
+          return false
+        })
+        return handle({ is: 'replanEnded', chunk: effect.chunk, appended })
+      }
+      case 'storeDeadLetter': {
+        const stored = await deps.storeDeadLetter(effect.unreadable)
+        return handle({ is: 'deadLetterEnded', offset: effect.unreadable.record.offset, stored })
+      }
+      default:
+        return assertNever(effect)
+    }
+  }
+}
+
+/** All repeats of a batch are folded in one read, since the creation of the oldest import among them. */
+function foldRequest(partition: number, effect: Extract<PartitionEffect, { do: 'fold' | 'foldRepeats' }>) {
+  if (effect.do === 'fold') return { partition, since: effect.since, fromOffset: effect.fromOffset }
+  const chunks: readonly Chunk[] = effect.repeats.map(({ chunk }) => chunk)
+  return {
+    partition,
+    since: Math.min(...effect.repeats.map(({ createdAt }) => createdAt)),
+    only: { jobIds: new Set(chunks.map(({ jobId }) => jobId)), chunkKeys: new Set(chunks.map(keyOf)) },
+  }
+}

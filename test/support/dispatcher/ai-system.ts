@@ -1,0 +1,54 @@
+import { chunkIdempotencyKey } from '#services/dispatcher/attempt-chunk.ts'
+import { chunkKey } from '#services/dispatcher/chunk.ts'
+import type { AttemptResult } from '#shared/ports/ai-system.ts'
+import type { ScenarioBroker } from './broker.ts'
+import type { VirtualTime } from './virtual-time.ts'
+
+/** The time limit of a call, as the HTTP adapter has it. */
+const callLimitMs = 10_000
+
+export type Ending = 'sent' | 'rejected' | 'busy'
+const statusOf = { sent: 200, rejected: 400, busy: 503 } as const
+
+type Call = { readonly process: string; readonly key: string; readonly answer: (ending: Ending) => void }
+
+/** An AI system whose answers the test gives. A call that gets none succeeds after the time limit of a call. */
+export function createScenarioAiSystem(time: VirtualTime, broker: ScenarioBroker) {
+  const calls: Call[] = []
+  const chunkKeys = new Map<string, string>()
+  const sends = new Map<string, number>()
+  return {
+    calls,
+    sends,
+    /** The keys of all registered chunks. */
+    keys: (): readonly string[] => [...chunkKeys.values()],
+    register(jobId: string, chunks: number): void {
+      for (let chunkIndex = 0; chunkIndex < chunks; chunkIndex += 1)
+        chunkKeys.set(chunkIdempotencyKey({ jobId, chunkIndex }), chunkKey(jobId, chunkIndex))
+    },
+    call(process: string, idempotencyKey: string): Promise<AttemptResult> {
+      const key = chunkKeys.get(idempotencyKey) ?? idempotencyKey
+      if (broker.isResolved(key)) broker.violations.push(`chunk ${key} is sent although the log holds its outcome`)
+      if (calls.some((call) => call.key === key)) broker.violations.push(`chunk ${key} is sent twice at a time`)
+      sends.set(key, (sends.get(key) ?? 0) + 1)
+      return new Promise((resolve) => {
+        const answer = (ending: Ending): void => {
+          if (!calls.includes(call)) return
+          calls.splice(calls.indexOf(call), 1)
+          resolve({ is: 'answered', status: statusOf[ending], retryAfter: null, durationMs: 1 })
+        }
+        const call: Call = { process, key, answer }
+        calls.push(call)
+        time.after(callLimitMs, () => answer('sent'))
+      })
+    },
+    /** The process of these calls died. Returns how many there were. */
+    drop(process: string): number {
+      const dropped = calls.filter((call) => call.process === process)
+      for (const call of dropped) calls.splice(calls.indexOf(call), 1)
+      return dropped.length
+    },
+  }
+}
+
+export type ScenarioAiSystem = ReturnType<typeof createScenarioAiSystem>
