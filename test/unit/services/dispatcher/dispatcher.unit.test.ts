@@ -31,7 +31,13 @@ beforeEach(async () => {
   reading = new Set()
   calls = []
   const groups = createMemoryGroups()
-  const inner = createMemorySubscription({ eventLog: log, groups, groupId: 'dispatcher', topics: [topic], log: silentLog })
+  const inner = createMemorySubscription({
+    eventLog: log,
+    groups,
+    groupId: 'dispatcher',
+    topics: [topic],
+    log: silentLog,
+  })
   const subscription: Subscription = {
     ...inner,
     open(position) {
