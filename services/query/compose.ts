@@ -26,7 +26,7 @@ import { queryRoutes } from './query-routes.ts'
 import { createReadIdempotencyKey } from './read-idempotency-key.ts'
 import { createReadJob } from './read-job.ts'
 
-/** The parts of the query service without its HTTP listener, in the order they start, and the routes they serve. */
+/** The routes of the query service, and the parts they need in start order, without the HTTP listener. */
 export function queryParts(config: QueryConfig, log: Log) {
   const kafka = createKafka({
     ...kafkaAccess(config),

@@ -7,17 +7,17 @@ type Deps = {
 
 export type JobWatch = {
   /**
-   * True when the job's document may no longer be the one folded from `applied` (null: there was none). False when the
-   * signal aborts, and at once when too many wait already, in all or of this client. Never rejects: whoever waited
-   * reads the job again and meets a lost database there.
+   * Resolves with true when the job's document may differ from the one with the offsets `applied` (null: no document).
+   * Resolves with false when the signal aborts, and at once when too many requests wait. Never rejects: after a
+   * database error the caller reads the job again and gets the error there.
    */
   changed(job: WatchedJob, signal: AbortSignal): Promise<boolean>
   waiting(): number
-  /** Ends every wait, and those that come. */
+  /** Ends all current waits and all later ones. */
   stop(): void
 }
 
-export type WatchedJob = {
+type WatchedJob = {
   readonly clientId: string
   readonly jobId: string
   readonly applied: AppliedOffsets | null
@@ -26,47 +26,48 @@ export type WatchedJob = {
 type Waiter = {
   readonly jobId: string
   readonly clientId: string
-  readonly mark: string
-  readonly wake: (changed: boolean) => void
+  readonly version: string
+  readonly resolve: (changed: boolean) => void
 }
 
-/** One look for all who wait costs one query by id, so there is no need to follow every write of the collection. */
-const lookEveryMs = 200
-const mostWaiters = 1_000
-const mostOfOneClient = 200
+const pollIntervalMs = 200
+const maxWaiters = 1_000
+const maxWaitersPerClient = 200
 
-/** Waits for jobs to change by looking at all of those that are waited for; it looks at nothing while nobody waits. */
+/** Waits for job changes by polling. One query per interval covers all waiting requests; no query while none waits. */
 export function createJobWatch({ jobs, pause }: Deps): JobWatch {
   const waiters = new Set<Waiter>()
   const stopped = new AbortController()
-  let looking = false
+  let polling = false
 
-  async function look(): Promise<void> {
-    looking = true
+  async function poll(): Promise<void> {
+    polling = true
     while (waiters.size > 0 && !stopped.signal.aborted) {
-      await pause(lookEveryMs, stopped.signal)
-      const asked = [...waiters]
+      await pause(pollIntervalMs, stopped.signal)
+      const current = [...waiters]
       try {
-        const applied = await jobs.applied([...new Set(asked.map(({ jobId }) => jobId))])
-        for (const { jobId, mark, wake } of asked) if (markOf(applied.get(jobId) ?? null) !== mark) wake(true)
+        const applied = await jobs.applied([...new Set(current.map(({ jobId }) => jobId))])
+        for (const { jobId, version, resolve } of current) {
+          if (versionOf(applied.get(jobId) ?? null) !== version) resolve(true)
+        }
       } catch {
-        for (const { wake } of asked) wake(true)
+        for (const { resolve } of current) resolve(true)
       }
     }
-    looking = false
+    polling = false
   }
 
   const hasRoomFor = (clientId: string): boolean =>
-    waiters.size < mostWaiters && [...waiters].filter((one) => one.clientId === clientId).length < mostOfOneClient
+    waiters.size < maxWaiters && [...waiters].filter((one) => one.clientId === clientId).length < maxWaitersPerClient
 
   return {
     async changed({ clientId, jobId, applied }, signal) {
       if (signal.aborted || stopped.signal.aborted || !hasRoomFor(clientId)) return false
       const { promise, resolve } = Promise.withResolvers<boolean>()
-      const waiter = { jobId, clientId, mark: markOf(applied), wake: resolve }
+      const waiter = { jobId, clientId, version: versionOf(applied), resolve }
       waiters.add(waiter)
       signal.addEventListener('abort', () => resolve(false), { once: true })
-      if (!looking) void look()
+      if (!polling) void poll()
       const isChanged = await promise
       waiters.delete(waiter)
       return isChanged
@@ -74,10 +75,10 @@ export function createJobWatch({ jobs, pause }: Deps): JobWatch {
     waiting: () => waiters.size,
     stop() {
       stopped.abort()
-      for (const { wake } of waiters) wake(false)
+      for (const { resolve } of waiters) resolve(false)
     },
   }
 }
 
-const markOf = (applied: AppliedOffsets | null): string =>
+const versionOf = (applied: AppliedOffsets | null): string =>
   applied === null ? '' : `${applied.imports}/${applied.deliveries}`

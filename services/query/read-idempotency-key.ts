@@ -6,7 +6,7 @@ import type { ClaimRecords } from '#shared/ports/idempotency-keys.ts'
 
 type Deps = { readonly claims: ClaimRecords; readonly clock: Clock }
 
-/** The record of the client's key until it expires, or null. Reading is not an access: nothing is counted. */
+/** Returns the record of the client's key, or null when there is none or it has expired. Does not count as an access. */
 export const createReadIdempotencyKey = ({ claims, clock }: Deps) =>
   async function readIdempotencyKey(clientId: string, key: string): Promise<IdempotencyRecord | null> {
     const claim = await claims.find(clientId, key, clock.now())

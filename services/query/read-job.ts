@@ -7,12 +7,12 @@ import type { AppliedOffsets, ImportJobReader } from '#shared/ports/import-jobs.
 
 type Deps = { readonly jobs: Pick<ImportJobReader, 'find'>; readonly claims: ClaimRecords }
 
-/** The job, and the offsets its document was folded from; null when there is no document yet. */
+/** A job, and the offsets that its document includes; null when there is no document yet. */
 export type JobReading = { readonly job: JobResponse; readonly applied: AppliedOffsets | null }
 
 /**
- * The client's job, or null. Until the projection has seen `ImportAccepted`, the claim that got the 202 answers:
- * a job can be read from the moment it was accepted. Another client's job is as absent as one that never existed.
+ * Returns the client's job, or null, also for a job of another client. Until the projector has processed
+ * `ImportAccepted`, the job is made from the idempotency record, so that it can be read directly after its 202.
  */
 export const createReadJob = ({ jobs, claims }: Deps) =>
   async function readJob(clientId: string, jobId: string): Promise<JobReading | null> {

@@ -3,19 +3,19 @@ import type { Problem } from '#schemas/http/problem.ts'
 import { limits } from '#schemas/limits.ts'
 import { isErrorCode, ServiceError } from './service-error.ts'
 
-export type ProblemContext = { readonly language: Language; readonly correlationId: string }
-export type ProblemAnswer = {
+type ProblemContext = { readonly language: Language; readonly correlationId: string }
+type ProblemResponse = {
   readonly status: number
-  /** Names in lower case; the content type among them. */
+  /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Problem
 }
 
 /**
- * The answer to any thrown thing: the only place where an error becomes a status and a body (RFC 9457). What is not
- * known becomes `internal_error`, and nothing of it is shown.
+ * Turns any thrown value into a response with a `Problem` body (RFC 9457). Only this function maps errors to statuses.
+ * An unknown error becomes `internal_error`, and the response contains nothing of it.
  */
-export function problemFor(error: unknown, { language, correlationId }: ProblemContext): ProblemAnswer {
+export function problemFor(error: unknown, { language, correlationId }: ProblemContext): ProblemResponse {
   const code = errorCodeOf(error)
   const { status, title, message } = errorTable[code]
   const existingCreatedAt = error instanceof ServiceError ? error.existingCreatedAt : undefined
@@ -39,20 +39,20 @@ export function problemFor(error: unknown, { language, correlationId }: ProblemC
   }
 }
 
-/** The table's code for any thrown thing. Codes are looked at, never message text. */
-export function errorCodeOf(error: unknown): ErrorCode {
+/** Finds the error code by the `code` of the thrown value, never by its message. */
+function errorCodeOf(error: unknown): ErrorCode {
   const code = memberOf(error, 'code')
   if (isErrorCode(code)) return code
   if (typeof code !== 'string') return 'internal_error'
-  const known = foreignCodes.get(code)
-  if (known) return known
-  if (code.startsWith('HPE_')) return 'bad_request' // every other complaint of Node's HTTP parser
+  const mapped = foreignCodes.get(code)
+  if (mapped) return mapped
+  if (code.startsWith('HPE_')) return 'bad_request' // any other error of Node's HTTP parser
   const status = memberOf(error, 'statusCode')
-  const blamesClient = typeof status === 'number' && status >= 400 && status < 500
-  return code.startsWith('FST_') && blamesClient ? 'bad_request' : 'internal_error'
+  const isClientError = typeof status === 'number' && status >= 400 && status < 500
+  return code.startsWith('FST_') && isClientError ? 'bad_request' : 'internal_error'
 }
 
-/** Errors of Fastify, its plugins and Node's HTTP parser, by their documented codes. */
+/** Error codes of Fastify, its plugins and Node's HTTP parser. */
 const foreignCodes: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
   ['FST_ERR_CTP_BODY_TOO_LARGE', 'payload_too_large'],
   ['FST_ERR_CTP_INVALID_MEDIA_TYPE', 'unsupported_media_type'],
@@ -69,7 +69,7 @@ const foreignCodes: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>(
   ['HPE_CHUNK_EXTENSIONS_OVERFLOW', 'payload_too_large'],
 ])
 
-/** Seconds, where whoever threw gave none. */
+/** Retry-After in seconds, for errors that set none. */
 const retryAfterByCode: Partial<Record<ErrorCode, number>> = {
   service_unavailable: 5,
   request_in_progress: 1,
@@ -80,7 +80,7 @@ function specificHeaders(code: ErrorCode, error: unknown): Record<string, string
   const given = error instanceof ServiceError ? error : undefined
   const retryAfter = given?.retryAfterSeconds ?? retryAfterByCode[code]
   return {
-    ...(errorTable[code].status === 401 ? { 'www-authenticate': 'Bearer' } : {}), // required by RFC 9110 §15.5.2
+    ...(errorTable[code].status === 401 ? { 'www-authenticate': 'Bearer' } : {}), // RFC 9110 §15.5.2
     ...(given?.allow ? { allow: given.allow.join(', ') } : {}),
     ...(retryAfter === undefined ? {} : { 'retry-after': String(Math.max(0, Math.ceil(retryAfter))) }),
   }
@@ -106,7 +106,7 @@ const faultByKeyword: Readonly<Record<string, FaultCode>> = {
   maxProperties: 'too_many',
 }
 
-/** What Fastify's schema validation leaves on its error (Ajv's error objects). */
+/** The faults in Fastify's validation error, which has error objects as Ajv makes them. */
 function validatorFaults(errors: unknown): readonly Fault[] {
   if (!Array.isArray(errors)) return []
   return errors.map((one) => {

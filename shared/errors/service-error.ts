@@ -1,18 +1,18 @@
 import { type ErrorCode, errorTable, type Fault } from '#schemas/errors.ts'
 import type { Timestamp } from '#schemas/primitives.ts'
 
-export type ServiceErrorOptions = {
-  /** The places of the request that were refused, for `validation_failed`. */
+type ServiceErrorOptions = {
+  /** What is wrong with the request, for `validation_failed`. */
   readonly details?: readonly Fault[]
-  /** When the record was made that a request conflicts with, for `idempotency_conflict`. */
+  /** When the existing record of the key was created, for `idempotency_conflict`. */
   readonly existingCreatedAt?: Timestamp
   readonly retryAfterSeconds?: number
-  /** The methods a path takes, for `method_not_allowed`. */
+  /** The methods that the path supports, for `method_not_allowed`. */
   readonly allow?: readonly string[]
   readonly cause?: unknown
 }
 
-/** A request ends with this error of the table. What the client reads is made from it by `problemFor` alone. */
+/** Ends a request with an error of `errorTable`. Only `problemFor` turns it into a response. */
 export class ServiceError extends Error {
   readonly code: ErrorCode
   readonly details: readonly Fault[] | undefined

@@ -13,8 +13,8 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
   const cause =
     request.raw.destroyed && !request.raw.complete ? new ServiceError('bad_request', { cause: error }) : error
   const { status, headers, body } = problemFor(cause, { language, correlationId: request.id })
-  request.facts.error = body.error
-  if (status >= 500) request.facts.err = error
+  request.logFields.error = body.error
+  if (status >= 500) request.logFields.err = error
   return reply.code(status).headers(headers).send(JSON.stringify(body))
 }
 
@@ -50,7 +50,11 @@ export function answerClientError(error: ConnectionError, socket: Socket, log: L
   const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}`)
   socket.write([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', text].join('\r\n'))
   socket.destroySoon()
-  const requestFields = request && { method: request.method, route: request.routeOptions.url ?? null, ...request.facts }
+  const requestFields = request && {
+    method: request.method,
+    route: request.routeOptions.url ?? null,
+    ...request.logFields,
+  }
   log.info(
     { correlation_id: correlationId, ...requestFields, status, error: body.error, code: error.code },
     'request cut short',

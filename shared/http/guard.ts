@@ -29,7 +29,7 @@ export function createGuard({ apiClients, rateLimiter, defaultRate }: GuardDeps)
   return async function guard(request, reply, permission) {
     const client = await authenticated(request, apiClients)
     request.locale = client.locale
-    request.facts.client_id = client.clientId
+    request.logFields.client_id = client.clientId
     const rate = client.ratePerSecond ?? defaultRate
     const quota = rate === 0 ? null : await rateLimiter.consume(client.clientId, rate)
     if (quota !== null) reply.headers(rateLimitHeaders(rate, quota))

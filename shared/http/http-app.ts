@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import helmet from '@fastify/helmet'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -19,7 +20,7 @@ declare module 'fastify' {
     /** The language of the API client once it is known: the language of errors when Accept-Language names none of ours. */
     locale: Language | null
     /** Fields to add to the log line of this request, beside method, route, status and duration. */
-    facts: Record<string, unknown>
+    logFields: Record<string, unknown>
   }
 }
 
@@ -49,27 +50,10 @@ const isHealth = ({ routeOptions }: FastifyRequest): boolean => healthUrls.has(r
  * headers and `no-store` under /v1, limits sizes and times, and writes one log line per request.
  */
 export async function createHttpApp(options: HttpAppOptions): Promise<FastifyInstance> {
-  const { log, headersTimeoutMs = 10_000, requestTimeoutMs = 60_000, trustedProxies = [] } = options
+  const { log } = options
   const openExchanges = new WeakMap<Socket, Exchange>()
   const app = fastify({
-    logger: false,
-    bodyLimit: options.bodyLimit ?? mebibyte,
-    trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
-    requestIdHeader: false,
-    genReqId: ({ headers }) => {
-      const given = headers['x-correlation-id']
-      return typeof given === 'string' && isUuid(given) ? given : randomUUID()
-    },
-    requestTimeout: requestTimeoutMs,
-    rewriteUrl: ({ url = '/' }) => originForm(url),
-    http: {
-      headersTimeout: headersTimeoutMs,
-      connectionsCheckingInterval: Math.min(1_000, headersTimeoutMs),
-      requireHostHeader: false, // Node would answer in another shape; `isWellFormed` checks the header
-    },
-    return503OnClosing: false, // Fastify's own 503 has another shape; draining refuses requests
-    routerOptions: { maxParamLength: maxUrlLength }, // an idempotency key that is too long is an unknown key, not an unknown route
-    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
+    ...serverOptions(options),
     frameworkErrors: (error, request, reply) => {
       prepare(request, reply)
       answerError(error, request, reply)
@@ -86,7 +70,7 @@ export async function createHttpApp(options: HttpAppOptions): Promise<FastifyIns
     },
   })
   app.decorateRequest('locale', null)
-  app.decorateRequest('facts')
+  app.decorateRequest('logFields')
   const methodsOf = allowedMethods(app)
   app.setErrorHandler(answerError)
   app.setNotFoundHandler((request) => {
@@ -109,8 +93,31 @@ export async function createHttpApp(options: HttpAppOptions): Promise<FastifyIns
   return app
 }
 
+const serverOptions = (options: HttpAppOptions) => {
+  const { bodyLimit = mebibyte, headersTimeoutMs = 10_000, requestTimeoutMs = 60_000, trustedProxies = [] } = options
+  return {
+    bodyLimit,
+    trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
+    requestIdHeader: false,
+    genReqId: ({ headers }: Pick<IncomingMessage, 'headers'>) => {
+      const given = headers['x-correlation-id']
+      return typeof given === 'string' && isUuid(given) ? given : randomUUID()
+    },
+    requestTimeout: requestTimeoutMs,
+    rewriteUrl: ({ url = '/' }: { readonly url?: string | undefined }) => originForm(url),
+    http: {
+      headersTimeout: headersTimeoutMs,
+      connectionsCheckingInterval: Math.min(1_000, headersTimeoutMs),
+      requireHostHeader: false, // Node would answer in another format; `isWellFormed` checks the header
+    },
+    return503OnClosing: false, // Fastify's own 503 has another format; draining refuses requests
+    routerOptions: { maxParamLength: maxUrlLength }, // an idempotency key that is too long is an unknown key
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
+  } as const
+}
+
 function prepare(request: FastifyRequest, reply: FastifyReply): void {
-  request.facts = {}
+  request.logFields = {}
   reply.header('x-correlation-id', request.id)
   if (request.url.startsWith('/v1')) reply.header('cache-control', 'no-store')
 }
@@ -129,7 +136,7 @@ function logRequest(log: Log, request: FastifyRequest, reply: FastifyReply): voi
     route: request.routeOptions?.url ?? null,
     status: reply.statusCode,
     duration_ms: Math.round(reply.elapsedTime * 10) / 10,
-    ...request.facts,
+    ...request.logFields,
   }
   if (isHealth(request)) log.debug(line, 'request')
   else if (reply.statusCode === 500) log.error(line, 'request')

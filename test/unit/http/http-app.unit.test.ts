@@ -22,7 +22,7 @@ beforeEach(async () => {
   })
   app = await createHttpApp({ log, bodyLimit: 100 })
   app.get('/v1/jobs/:id', async (request) => {
-    request.facts.job_id = request.params
+    request.logFields.job_id = request.params
     return { id: request.correlationId }
   })
   app.post('/v1/imports', async (request) => ({ body: request.body }))
