@@ -5,7 +5,7 @@ export type ChunkCount = {
   readonly job_id: string
   readonly chunk_index: number
   readonly size: number
-  /** Requests with this key, and those of them that were answered 2xx. */
+  /** Requests with this key; `delivered` counts those answered with 2xx. */
   readonly requests: number
   readonly delivered: number
 }
@@ -22,104 +22,127 @@ const columns = 12 // key 4, job 4, chunk index, size, requests, delivered
 const field = { chunkIndex: 8, size: 9, requests: 10, delivered: 11 } as const
 export const untracked = -1
 
-/**
- * Counts by key in 56 bytes a chunk, so that millions of chunks fit: an open-addressing table over flat memory.
- * Keys and job ids that are no lower-case UUIDs are kept by their SHA-256 and written out as given. Beyond `limit`
- * chunks, new ones are not told apart any more: `entryOf` gives `untracked`.
- */
-export function createChunkLedger(limit = 4_000_000) {
+/** Rows of unsigned 32-bit numbers in one typed array. */
+function createRows() {
   let cells = new Uint32Array(columns * 1024)
+  const get = (row: number, column: number): number => cells[row * columns + column] ?? 0
+  const set = (row: number, column: number, value: number): void => {
+    if ((row + 1) * columns > cells.length) {
+      const wider = new Uint32Array(cells.length * 2)
+      wider.set(cells)
+      cells = wider
+    }
+    cells[row * columns + column] = value
+  }
+  return {
+    get,
+    set,
+    increment(row: number, column: number): number {
+      set(row, column, get(row, column) + 1)
+      return get(row, column)
+    },
+    /** The four numbers of an id that begins in this column. */
+    id: (row: number, column: number): readonly number[] => [0, 1, 2, 3].map((word) => get(row, column + word)),
+  }
+}
+
+/** Finds the row whose first columns hold a key: a hash table with linear probing, at most half full. */
+function createIndex(table: Pick<ReturnType<typeof createRows>, 'get' | 'id'>) {
   let slots = new Int32Array(2048).fill(-1)
-  let entries = 0
-  const names = new Map<string, string>()
-
-  const cell = (entry: number, column: number): number => cells[entry * columns + column] ?? 0
-  const set = (entry: number, column: number, value: number): void => {
-    cells[entry * columns + column] = value
-  }
-
-  const hexOf = (text: string): string =>
-    uuid.test(text) ? text.replaceAll('-', '') : createHash('sha256').update(text).digest('hex').slice(0, 32)
-
-  const words = (text: string): readonly number[] => {
-    const hex = hexOf(text)
-    return [0, 8, 16, 24].map((at) => Number.parseInt(hex.slice(at, at + 8), 16))
-  }
-
-  function name(entry: number, column: number): string {
-    const hex = [0, 1, 2, 3]
-      .map((word) =>
-        cell(entry, column + word)
-          .toString(16)
-          .padStart(8, '0'),
-      )
-      .join('')
-    return names.get(hex) ?? hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
-  }
-
-  /** The slot that holds the key, or the free one where it belongs. */
+  let rows = 0
+  /** The slot of the key, or the free slot for it. */
   function slotOf(key: readonly number[]): number {
     const mask = slots.length - 1
     let slot = key.reduce((hash, word) => Math.imul(hash ^ word, 0x9e3779b1) >>> 0, 0) & mask
     for (;;) {
-      const entry = slots[slot] ?? -1
-      if (entry === -1 || key.every((word, index) => cell(entry, index) === word)) return slot
+      const row = slots[slot] ?? -1
+      if (row === -1 || key.every((word, column) => table.get(row, column) === word)) return slot
       slot = (slot + 1) & mask
     }
   }
-
-  function grow(): void {
-    const wider = new Uint32Array(cells.length * 2)
-    wider.set(cells)
-    cells = wider
-    slots = new Int32Array(slots.length * 2).fill(-1)
-    for (let entry = 0; entry < entries; entry++) {
-      slots[slotOf([0, 1, 2, 3].map((word) => cell(entry, word)))] = entry
-    }
+  return {
+    /** -1 when no row has the key. */
+    rowOf: (key: readonly number[]): number => slots[slotOf(key)] ?? -1,
+    /** Adds the key as the next row and returns its number. */
+    add(key: readonly number[]): number {
+      if ((rows + 1) * 2 > slots.length) {
+        slots = new Int32Array(slots.length * 2).fill(-1)
+        for (let row = 0; row < rows; row++) slots[slotOf(table.id(row, 0))] = row
+      }
+      slots[slotOf(key)] = rows
+      return rows++
+    },
+    rows: () => rows,
   }
+}
+
+/** Converts ids to four numbers each. An id that is not a lower-case UUID is represented by its SHA-256. */
+function createIds() {
+  const texts = new Map<string, string>()
+  const hexOf = (id: string): string =>
+    uuid.test(id) ? id.replaceAll('-', '') : createHash('sha256').update(id).digest('hex').slice(0, 32)
+  return {
+    numbersOf(id: string): readonly number[] {
+      const hex = hexOf(id)
+      return [0, 8, 16, 24].map((at) => Number.parseInt(hex.slice(at, at + 8), 16))
+    },
+    /** Keeps the text of an id that its numbers do not contain. */
+    keep(id: string): void {
+      if (!uuid.test(id)) texts.set(hexOf(id), id)
+    },
+    textOf(numbers: readonly number[]): string {
+      const hex = numbers.map((word) => word.toString(16).padStart(8, '0')).join('')
+      return texts.get(hex) ?? hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+    },
+  }
+}
+
+/**
+ * Counts requests and deliveries by key in 56 bytes per chunk, so that millions of chunks fit into memory. After `limit`
+ * chunks, `entryOf` returns `untracked` for new ones.
+ */
+export function createChunkLedger(limit = 4_000_000) {
+  const rows = createRows()
+  const index = createIndex(rows)
+  const ids = createIds()
+  const keyOf = (entry: number): string => ids.textOf(rows.id(entry, 0))
 
   return {
-    /** The entry of the chunk, made if need be. */
+    /** Returns the entry of the chunk, and creates it if necessary. */
     entryOf({ key, jobId, chunkIndex, size }: ChunkIdentity): number {
-      const keyWords = words(key)
-      const known = slots[slotOf(keyWords)] ?? -1
+      const keyNumbers = ids.numbersOf(key)
+      const known = index.rowOf(keyNumbers)
       if (known !== -1) return known
-      if (entries >= limit) return untracked
-      if ((entries + 1) * columns > cells.length) grow()
-      const entry = entries++
-      slots[slotOf(keyWords)] = entry
-      for (const [index, word] of [...keyWords, ...words(jobId)].entries()) set(entry, index, word)
-      for (const text of [key, jobId]) if (!uuid.test(text)) names.set(hexOf(text), text)
-      set(entry, field.chunkIndex, chunkIndex)
-      set(entry, field.size, size)
+      if (index.rows() >= limit) return untracked
+      const entry = index.add(keyNumbers)
+      for (const [column, word] of [...keyNumbers, ...ids.numbersOf(jobId)].entries()) rows.set(entry, column, word)
+      ids.keep(key)
+      ids.keep(jobId)
+      rows.set(entry, field.chunkIndex, chunkIndex)
+      rows.set(entry, field.size, size)
       return entry
     },
-    /** Counts a request, and gives how many there have been. */
-    requested(entry: number): number {
-      set(entry, field.requests, cell(entry, field.requests) + 1)
-      return cell(entry, field.requests)
-    },
-    delivered(entry: number): number {
-      set(entry, field.delivered, cell(entry, field.delivered) + 1)
-      return cell(entry, field.delivered)
-    },
+    /** Counts a request and returns the number of requests so far. */
+    requested: (entry: number): number => rows.increment(entry, field.requests),
+    /** Counts a delivery and returns the number of deliveries so far. */
+    delivered: (entry: number): number => rows.increment(entry, field.delivered),
     *counts(): Generator<ChunkCount> {
-      for (let entry = 0; entry < entries; entry++) {
+      for (let entry = 0; entry < index.rows(); entry++) {
         yield {
-          key: name(entry, 0),
-          job_id: name(entry, 4),
-          chunk_index: cell(entry, field.chunkIndex),
-          size: cell(entry, field.size),
-          requests: cell(entry, field.requests),
-          delivered: cell(entry, field.delivered),
+          key: keyOf(entry),
+          job_id: ids.textOf(rows.id(entry, 4)),
+          chunk_index: rows.get(entry, field.chunkIndex),
+          size: rows.get(entry, field.size),
+          requests: rows.get(entry, field.requests),
+          delivered: rows.get(entry, field.delivered),
         }
       }
     },
-    /** The keys delivered more than once, the first `most` of them. */
+    /** The first `most` keys that were delivered more than once. */
     repeatedKeys(most: number): readonly string[] {
       const keys: string[] = []
-      for (let entry = 0; entry < entries && keys.length < most; entry++) {
-        if (cell(entry, field.delivered) > 1) keys.push(name(entry, 0))
+      for (let entry = 0; entry < index.rows() && keys.length < most; entry++) {
+        if (rows.get(entry, field.delivered) > 1) keys.push(keyOf(entry))
       }
       return keys
     },

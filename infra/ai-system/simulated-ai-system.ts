@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { answer } from './answer.ts'
@@ -12,33 +12,33 @@ export type { Received } from './delivery-counts.ts'
 export type { Behaviour, Script } from './script.ts'
 
 export type SimulatedAiSystemOptions = {
-  /** 0 takes a free one. */
+  /** 0 selects a free port. */
   readonly port?: number
   readonly host?: string
-  /** Before each answer whose behaviour has no delay of its own. */
+  /** The delay before each answer, unless its behaviour has its own. */
   readonly latencyMs?: number
-  /** The share of requests that fail, 0 to 1, with `status` (503). */
+  /** The share of requests that fail, 0 to 1. */
   readonly failRate?: number
-  /** Without `failRate`: what every request is answered. */
+  /** With `failRate`, the status of failed requests (default 503). Without it, the status of every answer. */
   readonly status?: number
   readonly script?: Script
   readonly seed?: number
 }
 
 export type SimulatedAiSystem = {
-  /** Where chunks are posted; any path is taken. */
+  /** Accepts chunks at any path. */
   readonly url: string
   received(): Received
-  /** What requests from now on meet. Counts go on. */
+  /** Changes the answers to later requests. Does not reset the counts. */
   setBehaviour(script: Script): void
-  /** Cuts every connection. Idempotent. */
+  /** Closes every connection. Idempotent. */
   stop(): Promise<void>
 }
 
 /**
- * Takes chunks as the AI system does and counts them by Idempotency-Key; it keeps no contact. A body that is no chunk,
- * or that comes without a key, is counted as malformed and answered 400. GET /received has the counts, with
- * `?keys=true` also for each key; DELETE /received begins anew.
+ * Accepts chunks as the AI system does and counts them by Idempotency-Key. Stores no contacts. A request without a key or
+ * with another body is counted as malformed and gets 400. GET /received returns the counts, with `?keys=true` also per
+ * key. DELETE /received resets them.
  */
 export async function startSimulatedAiSystem(options: SimulatedAiSystemOptions = {}): Promise<SimulatedAiSystem> {
   const { port = 0, host = '127.0.0.1', seed = 1 } = options
@@ -53,14 +53,14 @@ export async function startSimulatedAiSystem(options: SimulatedAiSystemOptions =
       response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"malformed"}')
       return
     }
-    const counting = counts // an answer after a reset belongs to the counts before it
+    const counting = counts // A reset does not move the answers of earlier requests.
     const { entry, ...numbers } = counting.requested({ key, ...chunk })
     const chosen = choose({ key, ...chunk, ...numbers })
     const behaviour: Behaviour = { ...(options.latencyMs ? { delay_ms: options.latencyMs } : {}), ...chosen }
     answer({ response, behaviour, onStatus: (status) => counting.answered(entry, chunk.size, status) })
   }
 
-  function tell(request: IncomingMessage, response: ServerResponse): void {
+  function answerCounts(request: IncomingMessage, response: ServerResponse): void {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://host')
     if (pathname === '/received' && request.method === 'DELETE') {
       counts = createDeliveryCounts()
@@ -68,7 +68,7 @@ export async function startSimulatedAiSystem(options: SimulatedAiSystemOptions =
     } else if (pathname === '/received' && request.method === 'GET') {
       response.writeHead(200, { 'content-type': 'application/json' })
       if (searchParams.get('keys') !== 'true') response.end(`${JSON.stringify(counts.received())}\n`)
-      else pipeline(Readable.from(withKeys(counts)), response).catch(() => {}) // the reader left
+      else pipeline(Readable.from(withKeys(counts)), response).catch(() => {}) // The client closed the connection.
     } else {
       response.writeHead(404, { 'content-type': 'application/json' })
       response.end('{"error":"POST a chunk, GET or DELETE /received"}')
@@ -76,18 +76,14 @@ export async function startSimulatedAiSystem(options: SimulatedAiSystemOptions =
   }
 
   const server = createServer((request, response) => {
-    if (request.method !== 'POST') return tell(request, response)
+    if (request.method !== 'POST') return answerCounts(request, response)
     const parts: Buffer[] = []
     request.on('data', (part) => parts.push(part))
     request.on('end', () => takeChunk(request, response, Buffer.concat(parts)))
-    request.on('error', () => {}) // the sender broke off: there is nobody to answer
+    request.on('error', () => {}) // The sender closed the connection.
   })
-  server.listen(port, host)
-  await once(server, 'listening')
-  const address = server.address()
-  const boundPort = typeof address === 'object' && address !== null ? address.port : port
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${boundPort}`,
+    url: await listen(server, host, port),
     received: () => counts.received(),
     setBehaviour: (script) => {
       choose = behaviourChooser(checkedScript(script), seed)
@@ -102,13 +98,22 @@ export async function startSimulatedAiSystem(options: SimulatedAiSystemOptions =
   }
 }
 
+/** Returns the base URL once the server listens. */
+async function listen(server: Server, host: string, port: number): Promise<string> {
+  server.listen(port, host)
+  await once(server, 'listening')
+  const address = server.address()
+  const boundPort = typeof address === 'object' && address !== null ? address.port : port
+  return `http://${host.includes(':') ? `[${host}]` : host}:${boundPort}`
+}
+
 function scriptOf({ failRate, status, script }: SimulatedAiSystemOptions): Script {
   const { rules = [], otherwise } = checkedScript(script ?? {})
   if (failRate === undefined) return { rules, otherwise: otherwise ?? (status === undefined ? {} : { status }) }
   return { rules: [...rules, { rate: failRate, behave: { status: status ?? 503 } }], otherwise: otherwise ?? {} }
 }
 
-/** One JSON object, piece by piece: with millions of keys it is longer than a string can be. */
+/** One JSON object in pieces, because with millions of keys it exceeds the maximum length of a string. */
 function* withKeys(counts: ReturnType<typeof createDeliveryCounts>): Generator<string> {
   yield `${JSON.stringify(counts.received()).slice(0, -1)},"keys":[`
   let pending = ''
