@@ -21,7 +21,7 @@ const imports = numberOption(given, 'imports', { fallback: 20, min: 1, max: 10_0
 const contacts = numberOption(given, 'contacts', { fallback: 10_000, min: 1, max: 10_000 })
 const concurrency = numberOption(given, 'concurrency', { fallback: 4, min: 1, max: 64 })
 const { KAFKA_BROKERS, MONGODB_URL } = process.env
-if (!KAFKA_BROKERS || !MONGODB_URL) refuse(`KAFKA_BROKERS and MONGODB_URL must say where those are. Usage: ${usage}`)
+if (!KAFKA_BROKERS || !MONGODB_URL) refuse(`Set KAFKA_BROKERS and MONGODB_URL. Usage: ${usage}`)
 
 const surroundings = await createOwnSurroundings(KAFKA_BROKERS, MONGODB_URL)
 const { KAFKA_PREFIX: topicPrefix = '', MONGODB_DATABASE: database = '' } = surroundings.environment
@@ -51,7 +51,7 @@ async function start(file: string, args: readonly string[] = [], variables: Reco
   return url
 }
 
-/** When the log took each record that changes a job: its own time of appending. */
+/** Notes the log-append time of each record that changes a job. */
 async function noteAppends() {
   const consumer = kafka.consumer({ groupId: `${topicPrefix}bench`, maxWaitTimeInMs: 100 })
   await consumer.connect()
@@ -71,7 +71,7 @@ async function noteAppends() {
   return consumer
 }
 
-/** When each version of a job's document could be read. */
+/** Notes when each version of a job's document became readable. */
 function noteDocuments() {
   const only = { $project: { 'documentKey._id': 1, 'fullDocument.applied': 1 } }
   const stream = mongo.db.collection('import_jobs').watch([only])
@@ -80,11 +80,11 @@ function noteDocuments() {
     const applied = Reflect.get(Object(Reflect.get(change, 'fullDocument')), 'applied')
     seen.set(jobId, [...(seen.get(jobId) ?? []), { applied, at: Date.now() }])
   })
-  stream.on('error', (error) => console.error(`The documents can be watched no more: ${error.message}`))
+  stream.on('error', (error) => console.error(`The change stream of the documents failed: ${error.message}`))
   return stream
 }
 
-/** From the moment the log had a record to the first document that has it; Infinity where none has. */
+/** Milliseconds from the append of a record to the first document with it; Infinity if no document has it. */
 const lagOf = ({ jobId, topic, offset, at }: Appended): number =>
   (seen.get(jobId)?.find(({ applied }) => applied[topic] >= offset)?.at ?? Number.POSITIVE_INFINITY) - at
 
@@ -108,7 +108,7 @@ try {
   for (const service of ['dispatcher', 'projector']) await start(`services/${service}/main.ts`, [], system)
   const ingest = await start('services/ingest/main.ts')
   const query = await start('services/query/main.ts')
-  // What joined first has to be given its partitions.
+  // Wait until the consumer groups have assigned their partitions.
   await delay(5_000)
   const signal = AbortSignal.timeout(600_000)
   const target = { url: ingest, key: surroundings.apiKey, signal }

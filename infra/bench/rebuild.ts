@@ -22,7 +22,7 @@ const jobs = numberOption(given, 'jobs', { fallback: 4_000, min: 10, max: 1_000_
 const chunks = numberOption(given, 'chunks', { fallback: 10, min: 1, max: 1_000 })
 const rounds = numberOption(given, 'rounds', { fallback: 3, min: 1, max: 20 })
 const { KAFKA_BROKERS, MONGODB_URL } = process.env
-if (!KAFKA_BROKERS || !MONGODB_URL) refuse(`KAFKA_BROKERS and MONGODB_URL must say where those are. Usage: ${usage}`)
+if (!KAFKA_BROKERS || !MONGODB_URL) refuse(`Set KAFKA_BROKERS and MONGODB_URL. Usage: ${usage}`)
 
 const topicPrefix = `bench${randomUUID().slice(0, 8)}.`
 const connect = () => createKafka({ brokers: KAFKA_BROKERS.split(','), clientId: 'bench' })
@@ -30,17 +30,17 @@ const kafka = connect()
 const mongo = createMongo({ url: MONGODB_URL, database: `bench_${randomUUID().slice(0, 8)}` })
 const read = [topics.imports.name, topics.deliveries.name] as const
 const contactsPerChunk = 20
-/** Each job: accepted, planned and sent. */
+/** Per job: ImportAccepted, and ChunkPlanned and ChunkSent per chunk. */
 const events = jobs * (1 + 2 * chunks)
 
-async function plant(): Promise<void> {
+async function appendHistory(): Promise<void> {
   const [imports, deliveries] = [topics.imports, topics.deliveries].map((topic) =>
     createLane({ kafka, topic, topicPrefix, maxQueuedAgeMs: 60_000, maxQueuedBytes: 2 ** 30 }),
   )
   if (imports === undefined || deliveries === undefined) return
   await Promise.all([imports.start(), deliveries.start()])
-  for (let planted = 0; planted < jobs; planted += 200) {
-    const batch = Array.from({ length: Math.min(200, jobs - planted) }, () =>
+  for (let appended = 0; appended < jobs; appended += 200) {
+    const batch = Array.from({ length: Math.min(200, jobs - appended) }, () =>
       plannedImport({ chunks, contactsPerChunk }),
     )
     const appends = batch.flatMap(({ jobId, records }) => [
@@ -67,19 +67,19 @@ const outcomesOf = (job_id: string) =>
     return toRecord({ type: 'ChunkSent', data }, { source: eventSources.dispatcher, time: sent_at })
   })
 
-/** From the first record to the last; joining a group takes seconds that say nothing about either. */
+/** Measures from the first record to the last. Joining the consumer group is not part of the measurement. */
 function stopwatch() {
-  let begun: number | null = null
+  let startedAt: number | null = null
   return {
     begin() {
-      begun ??= performance.now()
+      startedAt ??= performance.now()
     },
-    seconds: () => (performance.now() - (begun ?? performance.now())) / 1_000,
+    seconds: () => (performance.now() - (startedAt ?? performance.now())) / 1_000,
   }
 }
 
-/** What a rebuild does: the projector from offset 0 into a collection of its own. */
-async function rebuilt(): Promise<number> {
+/** Events per second of a rebuild: the projector from offset 0 into a new collection. */
+async function measureRebuild(): Promise<number> {
   const watch = stopwatch()
   const collection = `rebuilt_${randomUUID()}`
   const store = createMongoImportJobs({ db: mongo.db, collection })
@@ -116,7 +116,7 @@ async function rebuilt(): Promise<number> {
 
 type Update = { readonly updateOne: { readonly filter: object; readonly update: object; readonly upsert: true } }
 
-/** A change as the plainest loop would write it: no order, no repeats, no sums. */
+/** The simplest possible write of an event: no ordering, no deduplication, no totals. */
 function updateOf(type: string | undefined, value: Buffer | null): Update[] {
   if (value === null || type === 'ChunkPlanned') return []
   const data = JSON.parse(value.toString())
@@ -125,8 +125,8 @@ function updateOf(type: string | undefined, value: Buffer | null): Update[] {
   return [{ updateOne: { filter: { _id }, update, upsert: true } }]
 }
 
-/** Consume and bulkWrite, and nothing else. */
-async function bare(): Promise<number> {
+/** Events per second of the simplest loop: consume and bulkWrite. */
+async function measureBareLoop(): Promise<number> {
   const watch = stopwatch()
   const collection = mongo.db.collection(`bare_${randomUUID()}`)
   const consumer = connect().consumer({ groupId: topicPrefix + randomUUID(), maxWaitTimeInMs: 250 })
@@ -156,10 +156,10 @@ const median = (figures: readonly number[]) => figures.toSorted((a, b) => a - b)
 
 try {
   await applyTopics(kafka, { topicPrefix })
-  await plant()
+  await appendHistory()
   const figures: { rebuild: number; bare: number }[] = []
   for (let round = 0; round < rounds; round += 1) {
-    figures.push({ bare: Math.round(await bare()), rebuild: Math.round(await rebuilt()) })
+    figures.push({ bare: Math.round(await measureBareLoop()), rebuild: Math.round(await measureRebuild()) })
   }
   console.table(figures)
   const [bareRate, rate] = [median(figures.map((one) => one.bare)), median(figures.map((one) => one.rebuild))]

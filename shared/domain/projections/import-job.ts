@@ -6,7 +6,7 @@ import type { Timestamp } from '#schemas/primitives.ts'
 import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
 import { evolveChunk, newChunk } from './job-chunk.ts'
 
-/** A fact about a job, where it stood in the log and when it happened (`ce_time`). */
+/** An event of a job, with its position in the log and its time (`ce_time`). */
 export type JobEvent = {
   readonly topic: 'imports' | 'deliveries'
   readonly offset: number
@@ -16,13 +16,13 @@ export type JobEvent = {
 }
 
 /**
- * The read model of one job. The topics are not ordered against each other, so the fold commutes: each topic in its
- * own offset order, any interleaving of the two and any repeat give the same document.
- * - An event at or below its topic's applied offset returns the document itself.
- * - One that says nothing new (a second outcome, a repeated `ImportAccepted`) moves `applied` and touches nothing else.
+ * The read model of one job. Events of one topic arrive in offset order. The order of events of different topics is
+ * undefined, so every interleaving and every repeat of events gives the same document.
+ * - An event at or below its topic's applied offset returns the same document object.
+ * - An event without new information (a second outcome, a repeated `ImportAccepted`) changes only `applied`.
  */
 export function evolve(document: ImportJobDocument | null, job: JobEvent): ImportJobDocument {
-  const known = document ?? unseen(job.jobId)
+  const known = document ?? emptyDocument(job.jobId)
   if (job.offset <= known.applied[job.topic]) return known
   const applied = { ...known.applied, [job.topic]: job.offset }
   const changed = apply(known, job)
@@ -30,7 +30,7 @@ export function evolve(document: ImportJobDocument | null, job: JobEvent): Impor
   return summarise({ ...changed, applied, updated_at: later(changed.updated_at, job.time) })
 }
 
-const unseen = (jobId: string): ImportJobDocument => ({
+const emptyDocument = (jobId: string): ImportJobDocument => ({
   _id: jobId,
   applied: { imports: -1, deliveries: -1 },
   client_id: null,
@@ -53,13 +53,13 @@ const unseen = (jobId: string): ImportJobDocument => ({
   error_message: null,
 })
 
-/** The same object when the event says nothing new. */
+/** Returns the same object when the event has no new information. */
 function apply(document: ImportJobDocument, { event, time }: JobEvent): ImportJobDocument {
   if (event.type === 'ImportAccepted') {
     return document.chunks_total === null ? withImport(document, event.data) : document
   }
   const { chunk_index, size } = event.data
-  // The dispatcher reports planned chunks only; one beyond them would not be of this job.
+  // Ignore a chunk that was never planned. The dispatcher reports only planned chunks.
   if (document.chunks_total !== null && chunk_index >= document.chunks_total) return document
   const at = positionOf(document.chunks, chunk_index)
   const present = document.chunks[at]?.chunk_index === chunk_index
@@ -72,7 +72,7 @@ function apply(document: ImportJobDocument, { event, time }: JobEvent): ImportJo
   return { ...document, chunks, early: document.early.toSpliced(at, present ? 1 : 0, { chunk_index, changed_at }) }
 }
 
-/** Sizes follow from the import; what deliveries told before it is kept beside them. */
+/** Creates all chunks with their sizes, and keeps the state of chunks whose delivery events arrived first. */
 function withImport(document: ImportJobDocument, accepted: ImportAccepted['data']): ImportJobDocument {
   const { chunks_count, chunk_size, valid_contacts } = accepted
   const seen = new Map(document.chunks.map((chunk) => [chunk.chunk_index, chunk]))
@@ -96,14 +96,14 @@ function withImport(document: ImportJobDocument, accepted: ImportAccepted['data'
   }
 }
 
-/** Where the chunk is, or would be: the chunks are ascending, and complete from `ImportAccepted` on. */
+/** The chunk's array index, or where to insert it. Chunks are ascending, and complete after `ImportAccepted`. */
 function positionOf(chunks: readonly JobChunk[], index: number): number {
   if (chunks[index]?.chunk_index === index) return index
   const at = chunks.findIndex((chunk) => chunk.chunk_index >= index)
   return at === -1 ? chunks.length : at
 }
 
-/** Everything that follows from the chunks and the import. */
+/** Computes the totals and the status from the chunks. */
 function summarise(document: ImportJobDocument): ImportJobDocument {
   const { chunks, chunks_total } = document
   const totals = { sent_contacts: 0, failed_contacts: 0, chunks_completed: 0, chunks_failed: 0 }
@@ -120,15 +120,15 @@ function summarise(document: ImportJobDocument): ImportJobDocument {
   }
   const pending = chunks_total === null ? null : chunks_total - totals.chunks_completed - totals.chunks_failed
   const status = statusOf({ total: chunks_total, pending, failed: totals.chunks_failed, attempted })
-  const ended = status === 'completed' || status === 'failed'
+  const isFinished = status === 'completed' || status === 'failed'
   return {
     ...document,
     ...totals,
     chunks_pending: pending,
     status,
-    // No event says that a job ended. Once every chunk has its outcome nothing changes the document any more, so its
-    // last change, the same in every interleaving, is that moment.
-    completed_at: ended ? document.updated_at : null,
+    // No event marks the end of a job. After the last outcome nothing changes the document, so its last change is the
+    // completion time, the same in every interleaving.
+    completed_at: isFinished ? document.updated_at : null,
     error_message: messageOf(chunks_total, totals.chunks_failed),
   }
 }
@@ -154,10 +154,10 @@ function messageOf(total: number | null, failed: number): string | null {
   return failed === 0 ? null : `${failed} of ${total} chunks failed`
 }
 
-/** Timestamps of one form in UTC compare as text. */
+/** All timestamps have the same format in UTC, so they compare as strings. */
 const later = (one: Timestamp | null, other: Timestamp): Timestamp => (one !== null && one > other ? one : other)
 
-/** The job as lists show it; null while `ImportAccepted` is unseen. */
+/** The job as an item of a listing; null until `ImportAccepted` is folded. */
 export function toJobSummary(document: Omit<ImportJobDocument, 'chunks' | 'early'>): JobSummary | null {
   const { correlation_id, total_contacts, valid_contacts, invalid_contacts } = document
   const { chunks_total, chunks_pending, created_at, updated_at } = document
@@ -185,7 +185,7 @@ export function toJobSummary(document: Omit<ImportJobDocument, 'chunks' | 'early
   }
 }
 
-/** The job as GET shows it; null while `ImportAccepted` is unseen. */
+/** The response of GET; null until `ImportAccepted` is folded. */
 export function toJobResponse(document: ImportJobDocument): JobResponse | null {
   const summary = toJobSummary(document)
   if (summary === null) return null
@@ -194,8 +194,8 @@ export function toJobResponse(document: ImportJobDocument): JobResponse | null {
 }
 
 /**
- * The job as it reads before the projection has seen it: byte for byte what the projected `ImportAccepted` gives.
- * `chunkSize` is the one the import was planned with.
+ * The response of GET before the job is projected: byte for byte the response after the projection of `ImportAccepted`.
+ * `chunkSize`: the chunk size of the import's plan.
  */
 export function pendingJobResponse(accepted: ImportAcceptedResponse, chunkSize: number): JobResponse | null {
   const { idempotency_status: _, status: __, ...facts } = accepted

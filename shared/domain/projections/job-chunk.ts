@@ -18,8 +18,8 @@ export const newChunk = (chunk_index: number, size: number): JobChunk => ({
 })
 
 /**
- * The chunk after the event; the same object when it says nothing new. Which events count is the delivery's rule and
- * is asked there; here is only how they are shown.
+ * The chunk after the event; the same object when the event has no new information. The delivery state decides which
+ * events count; this function only converts them to the fields of the read model.
  */
 export function evolveChunk(chunk: JobChunk, event: DeliveryEvent): JobChunk {
   const before = deliveryOf(chunk)
@@ -38,7 +38,7 @@ export function evolveChunk(chunk: JobChunk, event: DeliveryEvent): JobChunk {
       }
     case 'ChunkFailed': {
       const { attempt, failed_at, duration_ms, response_status_code, error_message } = event.data
-      // Attempt 0: given up without a call, because its record could not be read.
+      // Attempt 0: failed without a call, because the record of the chunk is unreadable.
       const last_attempt_at = attempt === 0 ? chunk.last_attempt_at : startOf(failed_at, duration_ms)
       return { ...shown, last_attempt_at, next_attempt_at: null, response_status_code, error_message }
     }

@@ -14,7 +14,7 @@ import { temporaryMongo } from '#test/support/backing/temporary-mongo.ts'
 
 const key = randomBytes(32)
 
-/** The commands on a database of this test alone, and the clients as a request would see them. */
+/** The commands on a database of this test, and the clients as the services read them. */
 function setUp() {
   const { db } = temporaryMongo()
   const environment = {
@@ -25,7 +25,7 @@ function setUp() {
   const admin = (...args: string[]) => runAdmin(args, composeAdmin(environment))
   return {
     admin,
-    /** The JSON of a command that succeeds. */
+    /** Runs a command that must succeed, and returns its JSON. */
     async value(...args: string[]) {
       const result = await admin(...args)
       expect(result).toMatchObject({ exitCode: 0 })
@@ -37,7 +37,7 @@ function setUp() {
 }
 
 describe('clients', () => {
-  test('create prints the id and the key, and the key works with the defaults', async () => {
+  test('create prints the id and a working key with the default settings', async () => {
     const { value, clients } = setUp()
     const created = await value('clients', 'create', '--name', 'Shop')
     expect(Object.keys(created)).toEqual(['client_id', 'api_key'])
@@ -54,7 +54,7 @@ describe('clients', () => {
     })
   })
 
-  test('create takes every option, and a signing client gets its secret', async () => {
+  test('create accepts every option, and prints the secret of a signing client', async () => {
     const { value, clients } = setUp()
     const created = await value(
       ...['clients', 'create', '--name', 'Shop', '--permissions', 'jobs:read,contacts:import', '--rate', '0'],
@@ -73,7 +73,7 @@ describe('clients', () => {
     })
   })
 
-  test('update changes what it names; default, any and --no-signing give the service’s own setting back', async () => {
+  test('update changes only the given settings; default, any and --no-signing reset them', async () => {
     const { value } = setUp()
     const { client_id: id } = await value(
       ...['clients', 'create', '--name', 'Shop', '--rate', '5', '--allow', '::1', '--signing', '--region', 'RU'],
@@ -90,7 +90,7 @@ describe('clients', () => {
     })
   })
 
-  test('list shows every client without keys and secrets, revoked ones too', async () => {
+  test('list shows all clients without keys and secrets, also revoked ones', async () => {
     const { value, clients } = setUp()
     const kept = await value('clients', 'create', '--name', 'Kept', '--signing')
     const gone = await value('clients', 'create', '--name', 'Gone')
@@ -107,7 +107,7 @@ describe('clients', () => {
     expect(await clients().authenticate(kept.api_key)).not.toBeNull()
   })
 
-  test('a rotated key or secret replaces the former one, which works as long as --grace says', async () => {
+  test('a rotated key or secret replaces the former one, which stays valid for --grace seconds', async () => {
     const { value, clients } = setUp()
     const created = await value('clients', 'create', '--name', 'Shop', '--signing')
     const id = created.client_id
@@ -123,7 +123,7 @@ describe('clients', () => {
     expect(await clients().authenticate(third.api_key)).not.toBeNull()
   })
 
-  test('what cannot be done is said in a sentence, with exit code 1 and nothing for programs', async () => {
+  test('a rejected change prints a message and no JSON, with exit code 1', async () => {
     const { admin, value } = setUp()
     const { client_id: id } = await value('clients', 'create', '--name', 'Shop')
     const failing = [
@@ -147,7 +147,7 @@ test('indexes apply creates the indexes once', async () => {
   expect(await db.collection('idempotency_keys').indexes()).toHaveLength(3)
 })
 
-test('topics check fails until topics apply has created them', async () => {
+test('topics check fails until topics apply has created the topics', async () => {
   const KAFKA_PREFIX = `test-${randomUUID()}.`
   const brokers = inject('kafkaBrokers')
   const names = Object.values(topics).map(({ name }) => `${KAFKA_PREFIX}${name}`)
@@ -171,7 +171,7 @@ describe('without addresses in the environment', () => {
     return folder
   }
 
-  test('the running system of DATA_DIR is administered with its own secrets key', async () => {
+  test('the running system in DATA_DIR is used with its own secrets key', async () => {
     const { db, clients } = setUp()
     const DATA_DIR = dataDir()
     writeFileSync(join(DATA_DIR, 'services.json'), JSON.stringify({ mongodbUrl: inject('mongodbUrl'), processes: {} }))
@@ -182,7 +182,7 @@ describe('without addresses in the environment', () => {
     expect((await clients().authenticate(created.api_key))?.signingSecrets).toEqual([created.signing_secret])
   })
 
-  test('the secrets key of a local system is not used for the database of another', async () => {
+  test('the secrets key of the local system is not used for another database', async () => {
     const { db } = setUp()
     const DATA_DIR = dataDir()
     mkdirSync(DATA_DIR, { recursive: true })
@@ -197,14 +197,14 @@ describe('without addresses in the environment', () => {
   test.each([
     ['clients list', 'MONGODB_URL'],
     ['topics check', 'KAFKA_BROKERS'],
-  ])('%s says which variable to set', async (command, variable) => {
+  ])('%s names the variable to set', async (command, variable) => {
     const result = await runAdmin(command.split(' '), composeAdmin({ DATA_DIR: dataDir() }))
     expect(result).toMatchObject({ exitCode: 1, json: null })
     expect(result.message).toMatch(new RegExp(`^${variable} is not set.*npm start`))
   })
 })
 
-test('a database that is not there is said in a sentence within seconds', async () => {
+test('an unreachable database gives a message within seconds', async () => {
   const result = await runAdmin(['clients', 'list'], composeAdmin({ MONGODB_URL: 'mongodb://127.0.0.1:1' }))
   expect(result).toEqual({
     exitCode: 1,

@@ -14,7 +14,7 @@ const run = (args: readonly string[], env: Readonly<Record<string, string>>) =>
     )
   })
 
-test('the process prints one JSON value for programs, sentences for people, and ends by itself', async () => {
+test('the process prints one JSON value to stdout, messages to stderr, and exits', async () => {
   const { db } = temporaryMongo()
   const env = { MONGODB_URL: inject('mongodbUrl'), MONGODB_DATABASE: db.databaseName }
   const created = await run(['clients', 'create', '--name', 'Shop'], env)

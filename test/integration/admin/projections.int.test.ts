@@ -55,21 +55,21 @@ const jobsIn = (collection: string) => own.mongo.db.collection<ImportJobDocument
 const collections = async () =>
   (await own.mongo.db.listCollections().toArray()).map(({ name }) => name).filter((name) => /^import_jobs/.test(name))
 
-/** Appends and reads, as clients do, until told to stop; no job may vanish or go back. */
+/** Appends and reads like clients until it is stopped. Notes every job that disappears or goes back to an earlier status. */
 function traffic() {
-  let over = false
+  let isStopped = false
   const order = ['pending', 'processing', 'completed', 'failed']
   const seen = new Map<string, number>()
   const faults: string[] = []
   const appending = (async () => {
-    while (!over) {
+    while (!isStopped) {
       for (const jobId of await append(20)) seen.set(jobId, -1)
       await eventually(() => expect([...seen.values()]).not.toContain(-1))
     }
   })()
   const reading = (async () => {
     await eventually(() => expect(seen.size).toBeGreaterThan(0))
-    while (!over || [...seen.values()].some((state) => state === -1)) {
+    while (!isStopped || [...seen.values()].some((state) => state === -1)) {
       for (const [jobId, before] of [...seen]) {
         const { status, body } = await producer.request(`/v1/contacts/import/${jobId}`)
         const state = order.indexOf(String(Reflect.get(Object(body), 'status')))
@@ -79,14 +79,14 @@ function traffic() {
     }
   })()
   return async () => {
-    over = true
+    isStopped = true
     await Promise.all([appending, reading])
     return { faults, jobs: seen.size }
   }
 }
 
 describe('projections', () => {
-  it('rebuild builds beside the traffic, compares and switches; no job vanishes or goes back', async () => {
+  it('rebuild builds during the traffic, compares and switches; no job disappears or goes back', async () => {
     await append(500)
     await expectProjected(own.mongo.db, await theLog())
     const stop = traffic()
@@ -103,7 +103,7 @@ describe('projections', () => {
     await expectProjected(own.mongo.db, await theLog(), { collection: 'import_jobs_2' })
   })
 
-  it('rollback goes back to the earlier collection, brought up to date first', async () => {
+  it('rollback brings the earlier collection up to date and makes it active', async () => {
     const stop = traffic()
     const { failed, value } = await admin('projections', 'rollback')
     expect(await stop()).toMatchObject({ faults: [] })
@@ -115,7 +115,7 @@ describe('projections', () => {
     await expectProjected(own.mongo.db, await theLog(), { collection: 'import_jobs' })
   })
 
-  it('rebuild --check names what differs and changes nothing', async () => {
+  it('rebuild --check lists the differences and changes nothing', async () => {
     const before = await collections()
     const [one, two] = await jobsIn('import_jobs').find().limit(2).toArray()
     if (one === undefined || two === undefined) throw new Error('There are jobs.')
@@ -139,7 +139,7 @@ describe('projections', () => {
     expect((await admin('projections', 'rebuild', '--check')).value.differing).toBe(0)
   })
 
-  it('rebuild refuses to lose jobs that the log no longer has', async () => {
+  it('rebuild does not switch if jobs are missing in the log', async () => {
     const [lost] = await jobsIn('import_jobs').find().limit(1).toArray()
     if (lost === undefined) throw new Error('There are jobs.')
     const _id = '00000000-0000-4000-8000-000000000000'
@@ -155,17 +155,17 @@ describe('projections', () => {
   it.each([
     ['while it builds', /Building/],
     ['after the switch', /is active now/],
-  ])('a rebuild killed %s harms nothing, and the next one succeeds', async (_when, line) => {
+  ])('after a rebuild killed %s the read model is correct, and the next rebuild succeeds', async (_when, line) => {
     const child = spawn(process.execPath, [join('services', 'admin', 'main.ts'), 'projections', 'rebuild'], {
       env: { ...process.env, ...own.environment },
       stdio: ['ignore', 'ignore', 'pipe'],
     })
-    let said = ''
+    let output = ''
     const ended = new Promise((resolve) => child.once('close', resolve))
     child.stderr.on('data', (chunk: Buffer) => {
-      said += chunk.toString()
+      output += chunk.toString()
     })
-    await eventually(() => expect(said).toMatch(line), { everyMs: 5 })
+    await eventually(() => expect(output).toMatch(line), { everyMs: 5 })
     child.kill('SIGKILL')
     await ended
     await append(30)
@@ -187,10 +187,10 @@ describe('projections', () => {
     await expectProjected(own.mongo.db, await theLog(), { collection: value.collection })
   })
 
-  it('rebuild goes no farther than the projector was, which goes on from there', async () => {
+  it('rebuild stops at the positions of the projector, which continues from there', async () => {
     await projector.stop()
     await append(100)
-    // As where no projector ever was: there is none to wait for.
+    // Without confirmed revisions the command waits for no projector.
     await own.mongo.db.collection('projections').deleteMany({ partition: { $exists: true } })
     const before = await positionsOf(own.mongo.db, await active())
     const { exitCode, value } = await admin('projections', 'rebuild')

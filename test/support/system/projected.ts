@@ -10,7 +10,7 @@ import { asTexts, documentsOf, type History } from '../builders/job-history.ts'
 import { eventually } from '../eventually.ts'
 import { readTopic } from '../kafka/read-topic.ts'
 
-/** Appends a history as services do, both topics at the same time, in batches of some records. */
+/** Appends a history like the services do: both topics concurrently, in batches. */
 export async function appendHistory(own: OwnTopics, { imports, deliveries }: History): Promise<void> {
   const producer = own.kafka().producer()
   await producer.connect()
@@ -28,7 +28,7 @@ export async function appendHistory(own: OwnTopics, { imports, deliveries }: His
   await producer.disconnect()
 }
 
-/** The documents that the log asks for, and how far each partition of both topics goes. */
+/** The fold of the whole log, and the end of each partition of both topics. */
 export async function projectionOf(kafka: Kafka, nameOf: OwnTopics['nameOf']) {
   const records = []
   for (const { name: topic } of [topics.imports, topics.deliveries]) {
@@ -39,7 +39,7 @@ export async function projectionOf(kafka: Kafka, nameOf: OwnTopics['nameOf']) {
   return { documents: documentsOf(records), ends }
 }
 
-/** The offsets stored for a collection, by topic and partition. */
+/** The stored positions of a collection, by topic and partition. */
 export async function positionsOf(db: Db, collection: string): Promise<ReadonlyMap<string, number>> {
   const places = [topics.imports, topics.deliveries].flatMap(({ name: topic }) =>
     Array.from({ length: partitionCount }, (_, partition) => ({ topic, partition })),
@@ -48,7 +48,7 @@ export async function positionsOf(db: Db, collection: string): Promise<ReadonlyM
   return new Map(found.map(({ topic, partition, offset }) => [`${topic}/${partition}`, offset]))
 }
 
-/** Waits until the collection holds exactly these documents, byte for byte, and its positions are at the ends. */
+/** Waits until the positions are at the ends. Then the collection must hold exactly these documents, byte for byte. */
 export async function expectProjected(
   db: Db,
   { documents, ends }: Awaited<ReturnType<typeof projectionOf>>,

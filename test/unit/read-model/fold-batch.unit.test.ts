@@ -8,6 +8,7 @@ import { foldBatch, openPositions, type ReadModelStore } from '#shared/read-mode
 import { toFoldItem } from '#shared/read-model/fold-item.ts'
 import { asTexts, documentsOf, inPartition, jobHistory } from '#test/support/builders/job-history.ts'
 import { createRandom, type Random } from '#test/support/builders/random.ts'
+import { propertyRuns } from '#test/support/property-runs.ts'
 import { silentLog } from '#test/support/silent-log.ts'
 import { createMemoryImportJobs } from '#test/twins/import-jobs.ts'
 
@@ -16,36 +17,36 @@ const topicsOfLog: TopicName[] = ['contact-import.imports', 'contact-import.deli
 const beginnings = topicsOfLog.map((topic) => ({ topic, partition, offset: 0 }))
 
 type Store = ReadModelStore & ImportJobReader
-type Trouble = 'killed before' | 'killed after' | 'put back' | null
+type Fault = 'killed before' | 'killed after' | 'restored' | null
 type Effect = { readonly run: (store: Store) => Promise<unknown>; readonly moves: boolean }
 
-/** A store whose n-th call from now meets trouble: its user dies before or after it, or the store is put back before it. */
-function troubledStore(random: Random) {
+/** A store with one fault: the caller dies before or after a chosen call, or the store is restored before the call. */
+function faultyStore(random: Random) {
   let done: Effect[] = []
   let inner: Store = createMemoryImportJobs()
   let calls = 0
-  let trouble: { at: number; is: Trouble; keep: number } = { at: -1, is: null, keep: 0 }
+  let fault: { at: number; is: Fault; keep: number } = { at: -1, is: null, keep: 0 }
 
-  async function putBack(count: number) {
+  async function restore(count: number) {
     done = done.slice(0, count)
     inner = createMemoryImportJobs()
     for (const { run } of done) await run(inner)
   }
-  /** To before a position moved, as a backup that is older than a batch. To be told where it is already moves none. */
-  async function putBackToBackup() {
+  /** Restores a state from before a position moved, like a backup that is older than a batch. */
+  async function restoreBackup() {
     const moves = [...done.keys()].filter((index) => done[index]?.moves)
-    await putBack(moves[Math.floor(moves.length * trouble.keep)] ?? done.length)
+    await restore(moves[Math.floor(moves.length * fault.keep)] ?? done.length)
   }
   async function call<T>(run: (store: Store) => Promise<T>, { changes = false } = {}): Promise<T> {
-    const meets = calls++ === trouble.at ? trouble.is : null
-    // Owners that act at once get their answers in any order.
+    const current = calls++ === fault.at ? fault.is : null
+    // Concurrent owners get their results in any order.
     for (let turns = random.below(12); turns > 0; turns -= 1) await null
-    if (meets === 'killed before') throw new Error('killed')
-    if (meets === 'put back') await putBackToBackup()
+    if (current === 'killed before') throw new Error('killed')
+    if (current === 'restored') await restoreBackup()
     const before = await positionsIn(inner)
     const result = await run(inner)
     if (changes) done.push({ run, moves: (await positionsIn(inner)) !== before })
-    if (meets === 'killed after') throw new Error('killed')
+    if (current === 'killed after') throw new Error('killed')
     return result
   }
   const jobs: ReadModelStore = {
@@ -56,17 +57,17 @@ function troubledStore(random: Random) {
   }
   return {
     jobs,
-    meet(is: Trouble, inCalls: number, keep: number) {
-      trouble = { at: calls + inCalls, is, keep }
+    failNext(is: Fault, inCalls: number, keep: number) {
+      fault = { at: calls + inCalls, is, keep }
     },
-    putBackTo: (share: number) => putBack(Math.floor(done.length * share)),
+    restoreTo: (share: number) => restore(Math.floor(done.length * share)),
     load: (ids: readonly string[]) => inner.load(ids),
   }
 }
 
 const positionsIn = async (store: Store): Promise<string> => JSON.stringify(await store.positions(beginnings))
 
-/** Whoever owns the partition: reads on from the stored positions, and from its own knowledge while it lives. */
+/** An owner of the partition. Reads from the stored positions when it starts, and from its own positions later. */
 function createOwner(jobs: ReadModelStore, log: readonly LogRecord[]) {
   let stored: readonly Position[] | null = null
 
@@ -88,67 +89,67 @@ function createOwner(jobs: ReadModelStore, log: readonly LogRecord[]) {
   }
 }
 
-const turn = (owners: readonly string[], troubles: readonly Trouble[]) =>
+const turnOf = (owners: readonly string[], faults: readonly Fault[]) =>
   fc.record({
     owner: fc.constantFrom(...owners),
     sizes: fc.tuple(fc.nat({ max: 12 }), fc.nat({ max: 12 })),
-    trouble: fc.constantFrom<Trouble>(...troubles),
+    fault: fc.constantFrom<Fault>(...faults),
     inCalls: fc.nat({ max: 5 }),
     keep: fc.double({ min: 0, max: 0.99, noNaN: true }),
-    putBackTo: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { freq: 5 }),
+    restoreTo: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { freq: 5 }),
   })
-type Turn = ReturnType<typeof turn> extends fc.Arbitrary<infer T> ? T : never
+type Turn = ReturnType<typeof turnOf> extends fc.Arbitrary<infer T> ? T : never
 
-async function expectTheLog(seed: number, turns: readonly Turn[]): Promise<void> {
+async function expectFoldOfLog(seed: number, turns: readonly Turn[]): Promise<void> {
   const { imports, deliveries } = jobHistory({ jobs: 6, seed })
   const log = [...inPartition(imports, partition), ...inPartition(deliveries, partition)]
-  const store = troubledStore(createRandom(seed))
+  const store = faultyStore(createRandom(seed))
   const owners = [createOwner(store.jobs, log), createOwner(store.jobs, log)]
-  for (const { owner, sizes, trouble, inCalls, keep, putBackTo } of turns) {
-    if (putBackTo !== null) await store.putBackTo(putBackTo)
-    store.meet(trouble, inCalls, keep)
+  for (const { owner, sizes, fault, inCalls, keep, restoreTo } of turns) {
+    if (restoreTo !== null) await store.restoreTo(restoreTo)
+    store.failNext(fault, inCalls, keep)
     const acting = owners.filter((_, index) => owner === 'both' || owner === `${index}`)
     const [one, other] = sizes
     await Promise.all(acting.map((step, index) => step(index === 0 ? sizes : [other, one]).catch(() => false)))
   }
-  store.meet(null, 0, 0)
+  store.failNext(null, 0, 0)
   const last = createOwner(store.jobs, log)
   while (await last([100, 100]));
   const documents = await store.load([...new Set(log.map(({ key }) => key ?? ''))])
   expect(asTexts([...documents.values()])).toEqual(documentsOf(log))
 }
 
-test('whatever dies, repeats or competes, and wherever the store is put back, the documents are those of the log', () =>
+test('crashes, repeats, concurrent owners and restores between batches give the documents of the log', () =>
   fc.assert(
     fc.asyncProperty(
       fc.nat(),
-      fc.array(turn(['0', '1', 'both'], [null, 'killed before', 'killed after']), { minLength: 3, maxLength: 25 }),
-      expectTheLog,
+      fc.array(turnOf(['0', '1', 'both'], [null, 'killed before', 'killed after']), { minLength: 3, maxLength: 25 }),
+      expectFoldOfLog,
     ),
-    { numRuns: 800 },
+    { numRuns: propertyRuns(150, 800) },
   ))
 
-const quiet: Turn = { owner: '0', sizes: [0, 0], trouble: null, inCalls: 0, keep: 0, putBackTo: null }
-/** To before the move of a topic that the batch has nothing of. */
+const quiet: Turn = { owner: '0', sizes: [0, 0], fault: null, inCalls: 0, keep: 0, restoreTo: null }
+/** A restore to a state before a position of the other topic moved. */
 const behindInTheOtherTopic: Turn[] = [
   { ...quiet, sizes: [0, 1] },
-  { ...quiet, sizes: [1, 0], trouble: 'put back', inCalls: 3, keep: 0.5 },
+  { ...quiet, sizes: [1, 0], fault: 'restored', inCalls: 3, keep: 0.5 },
 ]
 const emptiedWhileOpened: Turn[] = [
-  { ...quiet, trouble: 'killed after' },
-  { ...quiet, sizes: [0, 1], trouble: 'put back', inCalls: 1 },
-  { ...quiet, sizes: [1, 0], trouble: 'put back', inCalls: 3 },
+  { ...quiet, fault: 'killed after' },
+  { ...quiet, sizes: [0, 1], fault: 'restored', inCalls: 1 },
+  { ...quiet, sizes: [1, 0], fault: 'restored', inCalls: 3 },
 ]
 
-test('a store that is put back in the middle of a batch lacks nothing either', () =>
+test('a restore of the store during a batch gives the documents of the log', () =>
   fc.assert(
     fc.asyncProperty(
       fc.nat(),
-      fc.array(turn(['0'], [null, 'killed after', 'put back']), { minLength: 3, maxLength: 25 }),
-      expectTheLog,
+      fc.array(turnOf(['0'], [null, 'killed after', 'restored']), { minLength: 3, maxLength: 25 }),
+      expectFoldOfLog,
     ),
     {
-      numRuns: 400,
+      numRuns: propertyRuns(100, 400),
       examples: [
         [0, behindInTheOtherTopic],
         [0, emptiedWhileOpened],
@@ -156,7 +157,7 @@ test('a store that is put back in the middle of a batch lacks nothing either', (
     },
   ))
 
-test('a batch that says nothing new writes no document', async () => {
+test('a batch without new information saves no document', async () => {
   const { imports, deliveries } = jobHistory({ jobs: 3, seed: 1 })
   const items = [...inPartition(imports, partition), ...inPartition(deliveries, partition)].map((record) =>
     toFoldItem(record, silentLog),
@@ -176,7 +177,7 @@ test('a batch that says nothing new writes no document', async () => {
   expect(saved).toEqual([3])
 })
 
-test('positions that vanish while they are read are not taken for a beginning', async () => {
+test('openPositions throws when the positions are deleted while it reads them', async () => {
   const inner = createMemoryImportJobs()
   expect(await openPositions(inner, beginnings)).toEqual(beginnings)
   const emptied = { ...createMemoryImportJobs(), advance: inner.advance }

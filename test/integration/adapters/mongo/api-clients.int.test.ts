@@ -47,7 +47,7 @@ describe('API clients in MongoDB', () => {
     }
   })
 
-  test('neither the key nor a signing secret is stored in a readable form', async () => {
+  test('neither the key nor a signing secret is stored in plain text', async () => {
     const { db, registry, time } = setUp()
     const { apiKey, signingSecret } = await registry.create({ ...settings, signing: true }, time.now)
     expect(apiKey).toMatch(/^cik_[0-9a-f]{16}_[\w-]{43}$/)
@@ -59,7 +59,7 @@ describe('API clients in MongoDB', () => {
     expect(JSON.stringify(await registry.list(time.now))).not.toMatch(/sealed|sha256|cis_|cik_/)
   })
 
-  test('a rotated key works for its grace and no longer; the new one at once', async () => {
+  test('a rotated key works until the end of its grace period; the new key works at once', async () => {
     const { registry, clients, time } = setUp()
     const { clientId, apiKey: first } = await registry.create(settings, time.now)
     const { issued, client } = done(await registry.rotateKey(clientId, 60_000, time.now))
@@ -68,13 +68,13 @@ describe('API clients in MongoDB', () => {
     expect(await known(first)).toBe(clientId)
     time.now += 59_999
     expect(await known(first)).toBe(clientId)
-    // No read of the store lies in between: the end of a remembered key counts, too.
+    // The cache is not reloaded in between: the end of a cached key is checked too.
     time.now += 1
     expect(await known(first)).toBeUndefined()
     expect(await known(issued.apiKey)).toBe(clientId)
   })
 
-  test('without grace the former key ends at once, and a second rotation leaves two keys at most', async () => {
+  test('without grace the former key ends at once; after a second rotation at most two keys are left', async () => {
     const { registry, clients, time } = setUp()
     const { clientId, apiKey: first } = await registry.create(settings, time.now)
     const second = done(await registry.rotateKey(clientId, 60_000, time.now))
@@ -89,7 +89,7 @@ describe('API clients in MongoDB', () => {
     expect(done(await registry.rotateKey(clientId, 0, time.now)).client.keys).toHaveLength(1)
   })
 
-  test('signing secrets come newest first, the former one until its grace ends', async () => {
+  test('signing secrets are listed newest first, the former one until its grace period ends', async () => {
     const { registry, clients, time } = setUp()
     const { clientId, apiKey, signingSecret: first } = await registry.create({ ...settings, signing: true }, time.now)
     const secrets = async () => (await clients.authenticate(apiKey ?? ''))?.signingSecrets
@@ -101,7 +101,7 @@ describe('API clients in MongoDB', () => {
     expect(await secrets()).toEqual([issued.signingSecret])
   })
 
-  test('an update changes what it names, turns signing on with a secret and off without', async () => {
+  test('update changes only the given settings; turning signing on issues a secret, turning it off deletes it', async () => {
     const { registry, clients, time } = setUp()
     const { clientId, apiKey } = await registry.create(settings, time.now)
     const on = done(await registry.update(clientId, { signing: true, ratePerSecond: null }, time.now))
@@ -117,7 +117,7 @@ describe('API clients in MongoDB', () => {
     expect(await registry.rotateSecret(clientId, 0, time.now)).toEqual({ is: 'not_signing' })
   })
 
-  test('of simultaneous changes none is lost', async () => {
+  test('concurrent changes are all kept', async () => {
     const { registry, time } = setUp()
     const { clientId } = await registry.create(settings, time.now)
     await Promise.all([
@@ -131,7 +131,7 @@ describe('API clients in MongoDB', () => {
     expect(client?.keys).toHaveLength(2)
   })
 
-  test('a revoked client stays listed and takes no change; an unknown one is unknown', async () => {
+  test('a revoked client stays listed and cannot be changed; an unknown client gives unknown', async () => {
     const { db, registry, time } = setUp()
     await applyIndexes(db)
     for (const name of ['one', 'two']) {
@@ -151,7 +151,7 @@ describe('API clients in MongoDB', () => {
     expect(await registry.rotateKey('cl_unknown', 0, time.now)).toEqual({ is: 'unknown' })
   })
 
-  test('without SECRETS_KEY only clients that sign cannot be known', async () => {
+  test('without SECRETS_KEY only clients that sign cannot be authenticated', async () => {
     const { db, registry, clock, time } = setUp()
     const plain = await registry.create(settings, time.now)
     const signing = await registry.create({ ...settings, signing: true }, time.now)

@@ -10,7 +10,7 @@ import { createMemoryIdempotencyKeys } from '#test/twins/idempotency-keys.ts'
 describe('idempotency keys in MongoDB', () => {
   idempotencyKeysContract(() => createMongoIdempotencyKeys(temporaryMongo()))
 
-  test('the database itself removes a record at its expiry: a TTL index without delay is on that date', async () => {
+  test('a TTL index without delay removes expired records', async () => {
     const { db } = temporaryMongo()
     await applyIndexes(db)
     await createMongoIdempotencyKeys({ db }).claim(claimRequest({ retentionMs: 60_000 }), started)
@@ -20,7 +20,7 @@ describe('idempotency keys in MongoDB', () => {
     expect(await records.countDocuments({ expires_at: { $type: 'date' } })).toBe(1)
   })
 
-  test('any sequence of steps has the same outcomes as in memory', async () => {
+  test('any sequence of steps has the same outcomes as the memory twin', async () => {
     const { db } = temporaryMongo()
     await applyIndexes(db)
     let run = 0
@@ -44,7 +44,7 @@ type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
 const started = Date.now()
 
-/** Leases of 1 s, retention of 10 s; every holder is remembered, so that former ones act too. */
+/** Leases of 1 s, retention of 10 s. Keeps every holder, so that former holders act too. */
 async function outcomesOf(keys: IdempotencyKeys & ClaimRecords, key: string, steps: readonly Step[]) {
   const holders: Claim[] = []
   const outcomes: unknown[] = []

@@ -7,7 +7,7 @@ import { temporaryMongo } from '#test/support/backing/temporary-mongo.ts'
 describe('import jobs in MongoDB', () => {
   importJobsContract(() => createMongoImportJobs(temporaryMongo()))
 
-  test('a collection written beside the one in use has documents and positions of its own', async () => {
+  test('two collections have separate documents and positions', async () => {
     const { db } = temporaryMongo()
     const current = createMongoImportJobs({ db })
     const rebuilt = createMongoImportJobs({ db, collection: 'import_jobs_rebuilt' })
@@ -21,7 +21,7 @@ describe('import jobs in MongoDB', () => {
     expect(await current.positions([partition])).toEqual([{ ...partition, offset: 5 }])
   })
 
-  test('documents of 1,000 chunks are written in parts that stay below the time limit', async () => {
+  test('60 documents of 1,000 chunks are written within the time limits', async () => {
     const jobs = createMongoImportJobs(temporaryMongo())
     const [chunk] = jobDocument(1).chunks
     if (chunk === undefined) throw new Error('the sample has a chunk')

@@ -4,7 +4,7 @@ import { temporaryMongo } from '#test/support/backing/temporary-mongo.ts'
 
 const count = Object.values(indexes).flat().length
 
-test('missing indexes are created, and a second time all are present', async () => {
+test('missing indexes are created once', async () => {
   const { db } = temporaryMongo()
   const first = await applyIndexes(db)
   expect(first.map(({ is }) => is)).toEqual(Array(count).fill('created'))
@@ -12,13 +12,13 @@ test('missing indexes are created, and a second time all are present', async () 
   expect(second).toEqual(first.map((one) => ({ ...one, is: 'present' })))
 })
 
-test('two starts at once both succeed', async () => {
+test('two concurrent calls both succeed', async () => {
   const { db } = temporaryMongo()
   await Promise.all([applyIndexes(db), applyIndexes(db)])
   expect((await applyIndexes(db)).every(({ is }) => is === 'present')).toBe(true)
 })
 
-test('an index of our name with another definition is refused with both definitions, and nothing is created', async () => {
+test('an index with one of our names and another definition throws with both definitions and creates nothing', async () => {
   const { db } = temporaryMongo()
   await db.collection('idempotency_keys').createIndex({ expires_at: 1 }, { name: 'expires_at', expireAfterSeconds: 60 })
   const refusal = applyIndexes(db)
@@ -29,7 +29,7 @@ test('an index of our name with another definition is refused with both definiti
   expect(await db.collection('idempotency_keys').indexes()).toHaveLength(2)
 })
 
-test('indexes of others are left alone', async () => {
+test('other indexes are kept', async () => {
   const { db } = temporaryMongo()
   await db.collection('idempotency_keys').createIndex({ state: 1 }, { name: 'of an operator' })
   await applyIndexes(db)

@@ -18,7 +18,7 @@ async function setUp() {
   return { server, mongo, keys: createMongoIdempotencyKeys(mongo), jobs: createMongoImportJobs(mongo) }
 }
 
-/** Resolves with how long the call took to find the database lost. */
+/** Resolves with the time after which the call threw `DependencyLost`, in milliseconds. */
 async function lostAfter(call: () => Promise<unknown>): Promise<number> {
   const began = performance.now()
   const error = await call().then(
@@ -32,7 +32,7 @@ async function lostAfter(call: () => Promise<unknown>): Promise<number> {
 
 const now = Date.now()
 
-test('a stopped process of MongoDB costs a call some seconds at most, and the client works again when it goes on', async () => {
+test('while MongoDB is suspended a call fails within seconds, and the client works again afterwards', async () => {
   const { server, mongo, keys, jobs } = await setUp()
   await keys.claim(claimRequest(), now)
   expect(await mongo.probe(2_000)).toBe(true)
@@ -54,7 +54,7 @@ test('a stopped process of MongoDB costs a call some seconds at most, and the cl
   expect(await mongo.probe(2_000)).toBe(true)
 })
 
-test('a killed MongoDB is lost, and found again by the same client after its restart with what it confirmed', async () => {
+test('after a kill and a restart of MongoDB the same client finds the confirmed writes', async () => {
   const { server, mongo, keys } = await setUp()
   const outcome = await keys.claim(claimRequest(), now)
   if (outcome.is !== 'yours') throw new Error('the first claim is the caller’s')
@@ -66,7 +66,7 @@ test('a killed MongoDB is lost, and found again by the same client after its res
   expect(await mongo.probe(2_000)).toBe(true)
 })
 
-test('a client may be made before its MongoDB serves', async () => {
+test('a client may be created before MongoDB runs', async () => {
   const { server } = await setUp()
   server.kill()
   const mongo = createMongo({ url: server.url, database: 'contact_import' })

@@ -26,7 +26,7 @@ afterAll(async () => {
   await mongo.close()
 })
 
-/** No window ends within the test, where `windowSeconds` is left out. */
+/** Without `windowSeconds` no window ends during the test. */
 const limiter = (windowSeconds = 3_600) => createMongoRateLimiter({ db, windowSeconds })
 
 async function consume(one: RateLimiter, times: number, perSecond: number, clientId: string) {
@@ -35,7 +35,7 @@ async function consume(one: RateLimiter, times: number, perSecond: number, clien
 }
 
 describe('the shared rate limit', () => {
-  test('counts down to none and then refuses, until the window ends', async () => {
+  test('counts down to zero, then rejects until the window ends', async () => {
     const one = limiter()
     const client = randomUUID()
     const quotas = [await one.consume(client, 2), await one.consume(client, 2), await one.consume(client, 2)]
@@ -50,13 +50,13 @@ describe('the shared rate limit', () => {
     }
   })
 
-  test('is one for all instances, and of requests at once none is lost', async () => {
+  test('is shared by all instances, and counts every concurrent request', async () => {
     const client = randomUUID()
     const allowed = await Promise.all([1, 2, 3].map(() => consume(limiter(), 20, 30, client)))
     expect(allowed.reduce((sum, some) => sum + some, 0)).toBe(30)
   })
 
-  test('is one for each client', async () => {
+  test('is separate for each client', async () => {
     const one = limiter()
     expect(await consume(one, 3, 2, randomUUID())).toBe(2)
     expect(await consume(one, 3, 2, randomUUID())).toBe(2)
@@ -70,7 +70,7 @@ describe('the shared rate limit', () => {
     expect(await one.consume(client, 2)).toMatchObject({ allowed: false })
   })
 
-  test('costs one call per request, none once this instance knows the client to be exhausted', async () => {
+  test('costs one call per request, and none while this instance knows that the quota is used up', async () => {
     const one = limiter()
     const client = randomUUID()
     calls = 0
@@ -83,7 +83,7 @@ describe('the shared rate limit', () => {
     expect(calls).toBe(4)
   })
 
-  test('counts requests that come meanwhile in one call, and each has its own place', async () => {
+  test('counts requests that arrive during a call in one call, each with its own place', async () => {
     const one = limiter()
     calls = 0
     const client = randomUUID()
@@ -95,7 +95,7 @@ describe('the shared rate limit', () => {
     expect(quotas.map(({ allowed }) => allowed)).toEqual(Array.from({ length: 50 }, (_, place) => place < 40))
   })
 
-  test('begins again when a window has ended, with one call as before', async () => {
+  test('starts a new window with one call', async () => {
     const one = limiter(1)
     const client = randomUUID()
     calls = 0
@@ -112,14 +112,14 @@ describe('the shared rate limit', () => {
     expect(calls).toBe(asked)
   })
 
-  test('does not wait for a window of a time that the database has not reached', async () => {
+  test('ignores a window that begins in the future', async () => {
     const client = randomUUID()
     const expire = new Date(Date.now() + 86_400_000)
     await db.collection<{ _id: string }>(rateLimitsCollection).insertOne({ _id: client, ...{ points: 9, expire } })
     expect(await limiter().consume(client, 2)).toMatchObject({ allowed: true, remaining: 1 })
   })
 
-  test('is kept by each process alone while the database cannot be reached, which is told once', async () => {
+  test('is counted in memory while the database cannot be reached, and reports that once', async () => {
     const gone = createMongo({ url: `mongodb://127.0.0.1:${await freePort()}/`, database: 'none' })
     onTestFinished(() => gone.close())
     const causes: unknown[] = []
@@ -135,7 +135,7 @@ describe('the shared rate limit', () => {
     expect(causes).toEqual([expect.objectContaining({ code: 'service_unavailable' })])
   })
 
-  test('is not waited for while the database holds its answers back, also by requests that queue behind one', async () => {
+  test('does not delay requests while the database does not respond, also not queued requests', async () => {
     const database = new URL(inject('mongodbUrl'))
     let held: Socket[] | null = null
     const { port } = await tcpServing((client) => {
@@ -144,7 +144,7 @@ describe('the shared rate limit', () => {
       client.on('close', () => server.destroy())
       client.pipe(server)
       server.pipe(client)
-      // The driver's heartbeats are answered: it has no reason to give anything up by itself.
+      // The proxy passes heartbeats, so that the driver keeps the connection.
       client.on('data', (data) => {
         if (held === null || !data.includes('findAndModify')) return
         server.unpipe(client)

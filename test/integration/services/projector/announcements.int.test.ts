@@ -30,18 +30,18 @@ afterAll(async () => {
 const announced = ({ topics: named } = own): Promise<readonly ReadRecord[]> =>
   readTopic(named.kafka(), named.nameOf(topics.jobs.name))
 
-/** What a subscriber has that drops every id it knows: one event for each job that ended, which says how. */
-async function expectEveryEndTold(theirs = own, collection = 'import_jobs'): Promise<void> {
-  await expectProjected(theirs.mongo.db, await projectionOf(theirs.topics.kafka(), theirs.topics.nameOf), {
+/** Checks that the distinct events are exactly one per finished job, with its outcome. */
+async function expectEveryOutcomeAnnounced(system = own, collection = 'import_jobs'): Promise<void> {
+  await expectProjected(system.mongo.db, await projectionOf(system.topics.kafka(), system.topics.nameOf), {
     collection,
   })
-  const documents = await theirs.mongo.db.collection<ImportJobDocument>(collection).find().toArray()
-  const ended = documents.filter(isFinished)
-  expect(ended.length).toBeGreaterThan(0)
-  expect(ended.length).toBeLessThan(documents.length)
-  const byId = new Map((await announced(theirs)).map((record) => [record.headers.ce_id, record]))
-  expect(byId.size).toBe(ended.length)
-  for (const document of ended) {
+  const documents = await system.mongo.db.collection<ImportJobDocument>(collection).find().toArray()
+  const finished = documents.filter(isFinished)
+  expect(finished.length).toBeGreaterThan(0)
+  expect(finished.length).toBeLessThan(documents.length)
+  const byId = new Map((await announced(system)).map((record) => [record.headers.ce_id, record]))
+  expect(byId.size).toBe(finished.length)
+  for (const document of finished) {
     const outcome = importOutcomeOf(document)
     const record = byId.get(`${document._id}/${document.status}`)
     expect(record?.headers).toMatchObject({ ce_type: outcome?.type, ce_subject: document._id })
@@ -50,26 +50,26 @@ async function expectEveryEndTold(theirs = own, collection = 'import_jobs'): Pro
   }
 }
 
-const append = (theirs: OwnSurroundings, seed: number) => appendHistory(theirs.topics, jobHistory({ jobs: 200, seed }))
+const append = (system: OwnSurroundings, seed: number) => appendHistory(system.topics, jobHistory({ jobs: 200, seed }))
 
 async function killedAt(point: string, seed: number): Promise<void> {
-  const theirs = await surroundings()
+  const system = await surroundings()
   try {
-    await append(theirs, seed)
-    const doomed = await startServiceProcess(fixture, { ...theirs.environment, FAIL_AT: point })
+    await append(system, seed)
+    const doomed = await startServiceProcess(fixture, { ...system.environment, FAIL_AT: point })
     expect(await doomed.exited).toBe(null)
-    const survivor = await startServiceProcess(program, theirs.environment)
-    await expectEveryEndTold(theirs)
+    const survivor = await startServiceProcess(program, system.environment)
+    await expectEveryOutcomeAnnounced(system)
     await survivor.stop()
   } finally {
-    await theirs.remove()
+    await system.remove()
   }
 }
 
-describe('how an import ended is told', () => {
-  it('once for each job, also for one without chunks, and not for one that goes on', async () => {
+describe('the outcome of an import is announced', () => {
+  it('once for each finished job, also without chunks, and not for an unfinished job', async () => {
     await append(own, 71)
-    await expectEveryEndTold()
+    await expectEveryOutcomeAnnounced()
     const records = await announced()
     expect(new Set(records.map(({ headers }) => headers.ce_id)).size).toBe(records.length)
     const types = new Set(records.map(({ headers }) => headers.ce_type))
@@ -77,12 +77,12 @@ describe('how an import ended is told', () => {
     expect(records.some(({ value }) => JSON.parse(value).chunks_total === 0)).toBe(true)
   })
 
-  it('again under the same id rather than not at all when the projector is killed around it', async () => {
+  it('when the projector is killed before or after the announcement, perhaps again with the same id', async () => {
     const points = ['before the announcement', 'after the announcement', 'before the positions']
     await Promise.all(points.map((point, index) => killedAt(point, 80 + index)))
   })
 
-  it('without a gap when the read model is built anew beside the traffic', async () => {
+  it('without a gap when the read model is rebuilt during the traffic', async () => {
     const traffic = (async () => {
       for (const seed of [91, 92, 93]) await append(own, seed)
     })()
@@ -90,10 +90,10 @@ describe('how an import ended is told', () => {
     await traffic
     await append(own, 94)
     expect(exitCode).toBe(0)
-    await expectEveryEndTold(own, 'import_jobs_2')
+    await expectEveryOutcomeAnnounced(own, 'import_jobs_2')
   })
 
-  it('by the job’s partition, without a phone or a field of any contact', async () => {
+  it('in the partition of the job, without contact data', async () => {
     const imports = await readTopic(own.topics.kafka(), own.topics.nameOf(topics.imports.name))
     const partitions = new Map(imports.map(({ key, partition }) => [key, partition]))
     for (const { key, partition, value } of await announced()) {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { callDatabase } from '#shared/adapters/mongo/call-database.ts'
 import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
 
-// Seen when mongod is killed on a busy machine: the driver writes to a socket that has had its end, and answered 500.
+// Regression: when mongod was killed, the driver wrote to a closed socket, and the service answered 500.
 const brokenPipe = Object.assign(new Error('This socket has been ended by the other party'), { code: 'EPIPE' })
 const result = { getWriteConcernError: () => undefined }
 
@@ -13,16 +13,16 @@ const thrownBy = (error: unknown) =>
     (thrown: unknown) => thrown,
   )
 
-describe('a lost database', () => {
+describe('callDatabase', () => {
   it.each([
     ['alone', brokenPipe],
     ['within a bulk write', Object.assign(Object.create(MongoBulkWriteError.prototype), { code: 'EPIPE', result })],
-  ])('is a write to a connection that has just been closed, %s', async (_how, error) => {
+  ])('reports a write to a closed connection as a lost database, %s', async (_how, error) => {
     expect(await thrownBy(error)).toBeInstanceOf(DependencyLost)
     expect(await thrownBy(error)).toMatchObject({ dependency: 'database', cause: error })
   })
 
-  it('is not a command that the server refused', async () => {
+  it('rethrows a command error of the server', async () => {
     const refused = new MongoServerError({ message: 'duplicate key', code: 11000 })
     expect(await thrownBy(refused)).toBe(refused)
   })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createGroupCommit } from '#shared/adapters/mongo/group-commit.ts'
 
-/** A database whose calls end when the test says so. */
+/** A database whose calls end when the test ends them. */
 function setUp() {
   const calls: { readonly group: readonly number[]; end(): void; fail(error: Error): void }[] = []
   const commit = createGroupCommit<number, string>({
@@ -16,7 +16,7 @@ function setUp() {
 }
 
 describe('a group commit', () => {
-  it('writes the first at once, and what comes meanwhile together, each with its own answer', async () => {
+  it('writes the first input at once and later inputs together, each with its own result', async () => {
     const { commit, calls, groups } = setUp()
     const answers = Promise.all([1, 2, 3].map(commit))
     expect(groups()).toEqual([[1]])
@@ -26,7 +26,7 @@ describe('a group commit', () => {
     expect(await answers).toEqual(['wrote 1', 'wrote 2', 'wrote 3'])
   })
 
-  it('bounds a group', async () => {
+  it('limits the size of a group', async () => {
     const { commit, calls, groups } = setUp()
     const answers = Promise.all([1, 2, 3, 4, 5].map(commit))
     calls[0]?.end()
@@ -37,7 +37,7 @@ describe('a group commit', () => {
     expect(await answers).toHaveLength(5)
   })
 
-  it('tells a failure to the callers of its group alone, and goes on', async () => {
+  it('rejects only the callers of the failed group, and continues', async () => {
     const { commit, calls, groups } = setUp()
     const [first, second] = [commit(1), commit(2)]
     const fault = new Error('lost')

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createRefreshAheadCache } from '#shared/adapters/mongo/refresh-ahead-cache.ts'
 
-/** A cache over answers the test changes, with the loads it made. */
+/** A cache over values that the test changes, and the loads it made. */
 function setUp() {
   const loads: string[] = []
   const fault: { now: Error | null } = { now: null }
@@ -18,10 +18,10 @@ function setUp() {
   return { state, fault, loads, get }
 }
 
-/** Lets what was started in the background end; its loads take a few turns of the microtask queue. */
+/** Waits for background loads, which take a few microtasks. */
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-test('an answer is loaded once, however many ask at the same time', async () => {
+test('concurrent calls for one key share one load', async () => {
   const { state, loads, get } = setUp()
   state.answers.set('a', '1')
   expect(await Promise.all(Array.from({ length: 50 }, () => get('a')))).toEqual(Array(50).fill('1'))
@@ -29,7 +29,7 @@ test('an answer is loaded once, however many ask at the same time', async () => 
   expect(loads).toEqual(['a'])
 })
 
-test('no answer is given 5 s after it was read, neither a found nor an absent one', async () => {
+test('an entry is reloaded 5 s after its load, also an absent one', async () => {
   const { state, get } = setUp()
   state.answers.set('a', 'old')
   await get('a')
@@ -39,7 +39,7 @@ test('no answer is given 5 s after it was read, neither a found nor an absent on
   expect([await get('a'), await get('b')]).toEqual(['new', 'new'])
 })
 
-test('an answer in use is renewed in the background before it is too old', async () => {
+test('an entry in use is reloaded in the background before it is too old', async () => {
   const { state, loads, get } = setUp()
   state.answers.set('a', 'old')
   await get('a')
@@ -54,7 +54,7 @@ test('an answer in use is renewed in the background before it is too old', async
   expect(loads).toHaveLength(2)
 })
 
-test('while loading fails the last answer stands until it is 5 s old, and then the fault is thrown', async () => {
+test('while the load fails the entry is returned until it is 5 s old, then the error is thrown', async () => {
   const { state, fault, get } = setUp()
   state.answers.set('a', 'old')
   await get('a')
@@ -69,7 +69,7 @@ test('while loading fails the last answer stands until it is 5 s old, and then t
   expect(await get('a')).toBe('old')
 })
 
-test('a clock set back makes no answer live longer', async () => {
+test('setting the clock back does not extend the life of an entry', async () => {
   const { state, loads, get } = setUp()
   await get('a')
   state.now -= 60_000
@@ -77,7 +77,7 @@ test('a clock set back makes no answer live longer', async () => {
   expect(loads).toHaveLength(2)
 })
 
-test('a flood of unknown keys pushes no known one out, and is bounded itself', async () => {
+test('a flood of unknown keys evicts no known key, and unknown keys are limited too', async () => {
   const { state, loads, get } = setUp()
   state.answers.set('known', '1')
   await get('known')

@@ -5,7 +5,7 @@ import { createSecretBox, noSecretBox } from '#shared/adapters/mongo/secret-box.
 
 const key = randomBytes(32)
 
-test('what was sealed is opened again, and the same secret never looks the same', () => {
+test('open returns the sealed secret, and sealing twice gives different texts', () => {
   const box = createSecretBox(key)
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), fc.string(), (secret, context) => {
@@ -16,7 +16,7 @@ test('what was sealed is opened again, and the same secret never looks the same'
   )
 })
 
-test('another key, another owner or a changed byte does not open it, and the error names the way out', () => {
+test('another key, another context or a changed byte is rejected, and the error names the remedy', () => {
   const box = createSecretBox(key)
   const sealed = box.seal('secret', 'client')
   const bytes = Buffer.from(sealed, 'base64')
@@ -30,11 +30,11 @@ test('another key, another owner or a changed byte does not open it, and the err
   expect(() => box.open('', 'client')).toThrow(/SECRETS_KEY/)
 })
 
-test('a key of another length is refused, and never shown', () => {
+test('a key of another length is rejected and does not appear in the error', () => {
   expect(() => createSecretBox(Buffer.from('short'))).toThrow('SECRETS_KEY must be 32 bytes; it has 5.')
 })
 
-test('without a key, the variable to set is named', () => {
+test('without a key the error names the variable to set', () => {
   expect(() => noSecretBox.seal('secret', 'client')).toThrow(/SECRETS_KEY is not set/)
   expect(() => noSecretBox.open('sealed', 'client')).toThrow(/SECRETS_KEY is not set/)
 })

@@ -8,6 +8,7 @@ import { acceptedResponse } from '#shared/domain/import/import.ts'
 import { evolve, type JobEvent, pendingJobResponse, toJobResponse } from '#shared/domain/projections/import-job.ts'
 import { deliveryEventOf, timestamp } from '#test/support/builders/arbitrary-events.ts'
 import { faultsOf } from '#test/support/http/schema-validator.ts'
+import { propertyRuns } from '#test/support/property-runs.ts'
 
 const jobId = '0b9f7c1e-5d34-4a53-9f0e-6f3a1c2d4e5b'
 const createdAt = '2026-01-31T09:30:00.000Z'
@@ -73,7 +74,7 @@ function given(...events: readonly [JobEvent, ...JobEvent[]]): ImportJobDocument
 }
 
 describe('a job', () => {
-  test('is pending with all its chunks when it was accepted', () => {
+  test('is pending with all its chunks after ImportAccepted', () => {
     expect(given(accepted(25, 10))).toMatchObject({
       status: 'pending',
       applied: { imports: 0, deliveries: -1 },
@@ -155,12 +156,12 @@ describe('a job', () => {
     })
   })
 
-  test('shows no attempt of a chunk that was given up without one', () => {
+  test('shows no attempt for a chunk that failed without a call', () => {
     const job = given(accepted(5, 10), delivered(1, failed(0, 5, 1_000, 0)))
     expect(job.chunks[0]).toMatchObject({ status: 'failed', attempt_count: 0, last_attempt_at: null })
   })
 
-  test('takes no chunk that was not planned', () => {
+  test('ignores a chunk that was not planned', () => {
     const job = given(accepted(15, 10))
     expect(evolve(job, delivered(4, sent(2, 10, 1_000)))).toEqual({ ...job, applied: { imports: 0, deliveries: 4 } })
     expect(given(delivered(4, sent(2, 10, 1_000)), accepted(15, 10))).toMatchObject({
@@ -171,7 +172,7 @@ describe('a job', () => {
 })
 
 describe('applied offsets', () => {
-  test('an event at or below its offset returns the document itself', () => {
+  test('an event at or below its offset returns the same document object', () => {
     const job = given(accepted(15, 10, 7), delivered(5, sent(0, 10, 1_000)))
     expect(evolve(job, accepted(99, 10, 7))).toBe(job)
     expect(evolve(job, accepted(99, 10, 6))).toBe(job)
@@ -179,7 +180,7 @@ describe('applied offsets', () => {
     expect(evolve(job, delivered(4, sent(1, 5, 1_000)))).toBe(job)
   })
 
-  test('a repeated ImportAccepted moves its offset and touches nothing else', () => {
+  test('a repeated ImportAccepted changes only its applied offset', () => {
     const job = given(accepted(15, 10, 7), delivered(5, sent(0, 10, 1_000)))
     expect(evolve(job, { ...accepted(15, 10, 9), time: at(99_000) })).toEqual({
       ...job,
@@ -189,7 +190,7 @@ describe('applied offsets', () => {
 })
 
 const chunkSize = 10
-/** Mostly of planned chunks; one in a while of a chunk that was never planned. */
+/** Events mostly of planned chunks, rarely of a chunk that was never planned. */
 const timed = (valid: number): fc.Arbitrary<readonly (readonly [DeliveryEvent, string])[]> => {
   const event = fc
     .nat({ max: Math.ceil(valid / chunkSize) })
@@ -204,7 +205,7 @@ const history = fc
     deliveries: deliveries.map(([event, time], offset) => delivered(offset * 2, event, time)),
   }))
 
-/** Both topics in their own order, mixed as the picks say; a pick may also step back, as a replay does. */
+/** Folds both topics, each in its own order. The picks choose the next topic; a pick may step back, as a replay does. */
 function interleave(
   topics: readonly (readonly JobEvent[])[],
   picks: Iterator<{ readonly topic: number; readonly back: number }>,
@@ -232,11 +233,11 @@ describe('any history', () => {
         expect(JSON.stringify(interleave([imports, deliveries], one))).toBe(JSON.stringify(inOrder))
         expect(JSON.stringify(interleave([deliveries, imports], other))).toBe(JSON.stringify(inOrder))
       }),
-      { numRuns: 1_000 },
+      { numRuns: propertyRuns(200, 1_000) },
     )
   })
 
-  test('keeps the sums of the interface at every step', () => {
+  test('keeps the sums of the documented fields at every step', () => {
     fc.assert(
       fc.property(history, ({ imports, deliveries }) => {
         let job: ImportJobDocument | null = null
@@ -253,18 +254,18 @@ describe('any history', () => {
     )
   })
 
-  test('fits the schemas of the read model and of the answer', () => {
+  test('matches the schemas of the read model and of the response', () => {
     fc.assert(
       fc.property(history, picks, ({ imports, deliveries }, order) => {
         const job = interleave([imports, deliveries], order)
         expect(faultsOf(ImportJobDocument, job)).toEqual([])
         expect(faultsOf(JobResponse, job === null ? null : toJobResponse(job))).toEqual([])
       }),
-      { numRuns: 25 },
+      { numRuns: propertyRuns(8, 25) },
     )
   })
 
-  test('that lacks ImportAccepted fits the read model, and is no answer yet', () => {
+  test('without ImportAccepted matches the schema of the read model and has no response', () => {
     fc.assert(
       fc.property(history, ({ deliveries }) => {
         const job = deliveries.reduce<ImportJobDocument | null>(evolve, null)
@@ -273,13 +274,13 @@ describe('any history', () => {
         expect(toJobResponse(job)).toBeNull()
         expect(['pending', 'processing']).toContain(job.status)
       }),
-      { numRuns: 25 },
+      { numRuns: propertyRuns(8, 25) },
     )
   })
 })
 
-describe('before the projection has seen an import', () => {
-  test('its job reads byte for byte as the projected ImportAccepted', () => {
+describe('before ImportAccepted is projected', () => {
+  test('the response equals the projected response byte for byte', () => {
     fc.assert(
       fc.property(fc.nat({ max: 500 }), fc.integer({ min: 1, max: 100 }), (valid, size) => {
         const projected = toJobResponse(given(accepted(valid, size)))
@@ -287,7 +288,7 @@ describe('before the projection has seen an import', () => {
         expect(JSON.stringify(pending)).toBe(JSON.stringify(projected))
         expect(faultsOf(JobResponse, pending)).toEqual([])
       }),
-      { numRuns: 50 },
+      { numRuns: propertyRuns(10, 50) },
     )
   })
 })

@@ -2,23 +2,23 @@ import { expect, test } from 'vitest'
 import { runAdmin } from '#services/admin/admin.ts'
 import type { CommandContext } from '#services/admin/command.ts'
 
-/** A wrong command line must be refused before anything is connected. */
-function unusableTools() {
+/** A context whose methods throw: a wrong command line must be rejected before anything is connected. */
+function unusableContext() {
   const state = { closed: 0 }
-  const untouchable = () => {
-    throw new Error('a tool was used')
+  const unusable = () => {
+    throw new Error('the context was used')
   }
-  const tools: CommandContext = {
+  const context: CommandContext = {
     clock: Date,
-    registry: untouchable,
-    checkTopics: untouchable,
-    applyTopics: untouchable,
-    applyIndexes: untouchable,
-    deadLetters: untouchable,
-    projections: untouchable,
+    registry: unusable,
+    checkTopics: unusable,
+    applyTopics: unusable,
+    applyIndexes: unusable,
+    deadLetters: unusable,
+    projections: unusable,
     close: async () => void state.closed++,
   }
-  return { tools, state }
+  return { context, state }
 }
 
 const create = 'clients create --name N'
@@ -62,9 +62,9 @@ test.each([
   ['dead-letters redrive --all', /takes no --all/],
   ['dead-letters purge', /needs either --all or at least one --reason or --id/],
   ['dead-letters purge --all --reason no_key', /needs either --all or/],
-])('"%s" is refused with exit code 2 before anything is done', async (line, message) => {
-  const { tools, state } = unusableTools()
-  const result = await runAdmin(line === '' ? [] : line.split(' '), tools)
+])('"%s" is rejected with exit code 2 before anything is done', async (line, message) => {
+  const { context, state } = unusableContext()
+  const result = await runAdmin(line === '' ? [] : line.split(' '), context)
   expect(result).toMatchObject({ exitCode: 2, json: null })
   expect(result.message).toMatch(message)
   expect(result.message).toContain('Nothing was changed.')
@@ -72,13 +72,13 @@ test.each([
 })
 
 test('every fault of the options is listed at once', async () => {
-  const { tools } = unusableTools()
+  const { context } = unusableContext()
   const line = `${create} --rate x --locale fr --chunk-size 1`
-  expect((await runAdmin(line.split(' '), tools)).message?.split('\n')).toHaveLength(3)
+  expect((await runAdmin(line.split(' '), context)).message?.split('\n')).toHaveLength(3)
 })
 
 test('--help lists the commands', async () => {
-  const { tools } = unusableTools()
-  const result = await runAdmin(['--help'], tools)
+  const { context } = unusableContext()
+  const result = await runAdmin(['--help'], context)
   expect(result).toMatchObject({ exitCode: 0, json: null, message: expect.stringContaining('clients rotate-secret') })
 })

@@ -1,34 +1,34 @@
 import { expect, test } from 'vitest'
 import { createThrottle } from '#services/admin/throttle.ts'
 
-function paced(perSecond: number) {
+function setUp(perSecond: number) {
   let now = 1_000
-  const pace = createThrottle({
+  const throttle = createThrottle({
     perSecond,
     clock: { now: () => now },
     pause: async (ms) => {
       now += ms
     },
   })
-  return { pace, now: () => now, pass: (ms: number) => (now += ms) }
+  return { throttle, now: () => now, pass: (ms: number) => (now += ms) }
 }
 
-test('the first is at once, the next ones are evenly apart', async () => {
-  const { pace, now } = paced(4)
+test('the first call returns at once, later calls are evenly spaced', async () => {
+  const { throttle, now } = setUp(4)
   const times: number[] = []
   for (let i = 0; i < 5; i += 1) {
-    await pace()
+    await throttle()
     times.push(now())
   }
   expect(times).toEqual([1_000, 1_250, 1_500, 1_750, 2_000])
 })
 
-test('time that passed by itself is not waited again, nor saved up for a burst', async () => {
-  const { pace, now, pass } = paced(10)
-  await pace()
+test('time between calls shortens the wait and allows no burst', async () => {
+  const { throttle, now, pass } = setUp(10)
+  await throttle()
   pass(5_000)
-  await pace()
+  await throttle()
   expect(now()).toBe(6_000)
-  await pace()
+  await throttle()
   expect(now()).toBe(6_100)
 })
