@@ -107,28 +107,11 @@ function createDeliveries({ eventLog, log }: Pick<MemorySubscriptionOptions, 'ev
     reading.busy = false
   }
 
-  function setPaused(place: TopicPartition, paused: boolean) {
-    const reading = readings.get(keyOf(place))
-    if (reading === undefined) return
-    reading.paused = paused
-    if (!paused) void deliver(reading)
-  }
-
-  const reading: PartitionReading = {
-    open({ topic, partition, offset }) {
-      const place = { topic, partition }
-      if (!readings.has(keyOf(place))) return
-      // A new object, so that a delivery in progress from the old offset ends.
-      const opened = { place, next: offset, paused: false, busy: false }
-      readings.set(keyOf(place), opened)
-      void deliver(opened)
-    },
-    pause: (place) => setPaused(place, true),
-    resume: (place) => setPaused(place, false),
-  }
-
   return {
-    reading,
+    reading: readingOf(
+      () => readings,
+      (one) => void deliver(one),
+    ),
     isAssigned: () => readings.size > 0,
     async join(handlers: SubscriptionHandlers) {
       handle = (records) => handlers.records(records)
@@ -143,6 +126,27 @@ function createDeliveries({ eventLog, log }: Pick<MemorySubscriptionOptions, 'ev
     wake() {
       for (const one of readings.values()) void deliver(one)
     },
+  }
+}
+
+function readingOf(readings: () => Map<string, Reading>, deliver: (reading: Reading) => void): PartitionReading {
+  function setPaused(place: TopicPartition, paused: boolean) {
+    const reading = readings().get(keyOf(place))
+    if (reading === undefined) return
+    reading.paused = paused
+    if (!paused) deliver(reading)
+  }
+  return {
+    open({ topic, partition, offset }) {
+      const place = { topic, partition }
+      if (!readings().has(keyOf(place))) return
+      // A new object, so that a delivery in progress from the old offset ends.
+      const opened = { place, next: offset, paused: false, busy: false }
+      readings().set(keyOf(place), opened)
+      deliver(opened)
+    },
+    pause: (place) => setPaused(place, true),
+    resume: (place) => setPaused(place, false),
   }
 }
 

@@ -2,24 +2,24 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { wrapConnect } from './wrapped-connect.ts'
 
-/** Stands between a Kafka client and one broker, and disturbs what it is told to. */
+/** A TCP proxy between a Kafka client and one broker that can lose acknowledgements and refuse requests. */
 export type BrokerProxy = {
   readonly port: number
   /**
-   * `cut` loses the next acknowledgement together with its connection. `silent` loses all of them from now on and
-   * leaves the connections open, as a network does that drops packets. `none` passes everything again.
+   * `cut` closes the connection instead of passing the next acknowledgement. `silent` drops all acknowledgements and
+   * keeps the connections open, as a network that drops packets. `none` passes everything again.
    */
   lose(what: 'none' | 'cut' | 'silent'): void
-  /** How many acknowledgements were lost: that many times the broker had answered an append. */
+  /** The number of lost acknowledgements. */
   lost(): number
   /**
-   * As by a move of the group coordinator that ends too late for one try to join: the next heartbeat learns that the
-   * coordinator is another, the next request to join that it is loading its groups. The broker hears of neither.
+   * Simulates a move of the group coordinator that is not complete at the first join: the next Heartbeat is answered
+   * with NOT_COORDINATOR, the next JoinGroup with COORDINATOR_LOAD_IN_PROGRESS. The broker receives neither.
    */
   moveCoordinator(): void
-  /** Whether both were answered so. */
+  /** True once both requests were answered so. */
   coordinatorMoved(): boolean
-  /** Bytes that came from the broker so far. */
+  /** Bytes received from the broker. */
   received(): number
   stop(): Promise<void>
 }
@@ -42,17 +42,8 @@ export async function startBrokerProxy(broker: string): Promise<BrokerProxy> {
   const server = createServer((client) => {
     const upstream = connect({ host, port: Number(port) })
     const appends = new Set<number>()
-    for (const [one, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      sockets.add(one)
-      one.on('error', () => other.destroy())
-      one.on('close', () => {
-        sockets.delete(one)
-        other.destroy()
-      })
-    }
+    closeTogether(client, upstream, sockets)
+    closeTogether(upstream, client, sockets)
     onFrames(client, (frame) => {
       const refusal = refusals.get(frame.readInt16BE(4))
       if (refusal !== undefined) {
@@ -97,7 +88,17 @@ export async function startBrokerProxy(broker: string): Promise<BrokerProxy> {
   }
 }
 
-/** Kafka's framing: four bytes of length, then that many bytes. Frames are passed with their length. */
+/** Keeps `one` in `open` while it is open, and destroys `other` with it. */
+function closeTogether(one: Socket, other: Socket, open: Set<Socket>): void {
+  open.add(one)
+  one.on('error', () => other.destroy())
+  one.on('close', () => {
+    open.delete(one)
+    other.destroy()
+  })
+}
+
+/** Kafka's framing: four bytes of length, then that many bytes. `take` gets the frame with its length. */
 function onFrames(socket: Socket, take: (frame: Buffer) => void): void {
   let held = Buffer.alloc(0)
   socket.on('data', (data: Buffer) => {
@@ -110,7 +111,7 @@ function onFrames(socket: Socket, take: (frame: Buffer) => void): void {
   })
 }
 
-/** Correlation id, throttle time and error code; then as many empty fields as JoinGroup has, which Heartbeat ignores. */
+/** Correlation id, throttle time and error code, then the empty fields of JoinGroup, which Heartbeat ignores. */
 function refusalOf(request: Buffer, errorCode: number): Buffer {
   const frame = Buffer.alloc(32)
   frame.writeInt32BE(frame.length - 4, 0)
@@ -120,8 +121,8 @@ function refusalOf(request: Buffer, errorCode: number): Buffer {
 }
 
 /**
- * Lets this process meet the proxy wherever it would meet one of the brokers, whose own addresses the brokers
- * advertise. Returns how to end that, for connections to come.
+ * Connects this process to the proxy whenever kafkajs connects to one of the brokers, whose advertised addresses it
+ * uses. Returns the function that ends this for new connections.
  */
 export function connectThroughProxy(brokers: readonly string[], proxyPort: number): () => void {
   const brokerPorts = brokers.map((broker) => Number(broker.split(':').at(-1)))

@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net'
 import { wrapConnect } from './wrapped-connect.ts'
 
-/** The connections that kafkajs opens in this process while they are followed. */
+/** Tracks the connections that kafkajs opens in this process. */
 export type FollowedConnections = {
-  /** Resolves when those that are open now are closed, and this process knows it. */
+  /** Resolves when the connections that are open now have emitted `close`. */
   closed(): Promise<void>
-  /** Follows no new ones. */
+  /** Stops tracking new connections. */
   end(): void
 }
 

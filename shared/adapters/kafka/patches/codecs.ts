@@ -3,30 +3,28 @@ import * as zlib from 'node:zlib'
 import kafkajs from 'kafkajs'
 import { createEventLoopYield } from '#shared/runtime/event-loop-yield.ts'
 
-/** A batch may take 10 MiB on the wire; contacts inflate about tenfold at most. More is damage or an attack. */
-const maxInflatedBytes = 128 * 1024 * 1024
+/** A batch has at most 10 MiB compressed, and contacts compress about tenfold. More is damage or an attack. */
+const maxDecompressedBytes = 128 * 1024 * 1024
 
-/** Up to so many bytes, which take a fifth of a millisecond or less, the way to another thread and back costs more. */
+/** Up to this size compressing takes 0.2 ms or less, and a round trip to another thread costs more. */
 const inlineBytes = { zstd: 128 * 1024, gzip: 64 * 1024 }
 /**
- * What is inflated in this thread must be small on both sides: deflated and inflated. For zstd that is an import's batch,
- * which takes a millisecond. Another thread would do it for more processor time and memory: V8 keeps what Node's
- * asynchronous zlib had in hand, output included, until the next collection of the old generation. A batch then adds
- * three times its size to what brings that collection about.
+ * Maximum compressed and decompressed bytes for decompressing in this thread, about 1 ms. Node's asynchronous zlib costs
+ * more processor time, and its buffers stay in memory until a major garbage collection.
  */
-const inlineInflating = {
-  zstd: { from: 256 * 1024, to: 2 * 1024 * 1024 },
-  gzip: { from: 16 * 1024, to: 256 * 1024 },
+const inlineDecompression = {
+  zstd: { compressed: 256 * 1024, decompressed: 2 * 1024 * 1024 },
+  gzip: { compressed: 16 * 1024, decompressed: 256 * 1024 },
 }
 
-/** Batches above this many bytes are inflated one in a turn of the event loop: a fetch may bring many at once. */
-const ownTurnBytes = 4 * 1024
+/** Of larger batches, one per event loop iteration is decompressed in this thread: a fetch may return many. */
+const yieldAboveBytes = 4 * 1024
 const yieldToEventLoop = createEventLoopYield(1)
 
-/** Level 1: two and a half times the throughput of gzip on contact chunks, and smaller. */
+/** Level 1: 2.5 times the throughput of gzip on chunks of contacts, with smaller output. */
 const zstdParams = { [zlib.constants.ZSTD_c_compressionLevel]: 1 }
 
-/** With its size known, zstd takes a window of that size; with one piece of output, one call does it. */
+/** With a known size, zstd uses a window of that size. The chunk size makes one output buffer suffice. */
 const zstdOptions = ({ length }: Buffer) => ({
   params: zstdParams,
   pledgedSrcSize: length,
@@ -34,39 +32,38 @@ const zstdOptions = ({ length }: Buffer) => ({
 })
 
 /**
- * Level 1: on batches of outcomes half the time of the default level for 1 to 3 % more bytes. A window and tables that
- * fit what there is: to clear those for 32 KiB takes longer than to deflate a few outcomes.
+ * Level 1: on batches of outcomes half the time of the default level for 1 to 3 % more bytes. Window and tables fit the
+ * input, because clearing them for 32 KiB takes longer than compressing a few outcomes.
  */
 const gzipOptions = ({ length }: Buffer) => {
   const windowBits = Math.min(15, Math.max(9, 32 - Math.clz32(length)))
   return { level: 1, windowBits, memLevel: Math.min(8, windowBits - 7), chunkSize: Math.max(1024, length >> 2) }
 }
 
-/**
- * Output comes in pieces of this size: a few for a large batch, and no large one for a small batch. In this thread one of
- * them is kept for as long; in another thread each is a way there and back.
- */
-const pieceFor = ({ length }: Buffer, most: number): number => Math.min(most, Math.max(16 * 1024, length * 8))
-const mostPieceBytes = { here: 64 * 1024, inAnotherThread: 256 * 1024 }
+/** The size of an output buffer of zlib. In another thread each buffer costs a round trip, so they are larger. */
+const chunkSizeFor = ({ length }: Buffer, max: number): number => Math.min(max, Math.max(16 * 1024, length * 8))
+const maxChunkBytes = { thisThread: 64 * 1024, otherThread: 256 * 1024 }
 
-type Inflate = (buffer: Buffer, options: { maxOutputLength: number; chunkSize: number }) => Promise<Buffer>
-type InflateSync = (buffer: Buffer, options: { maxOutputLength: number; chunkSize: number }) => Buffer
+type Decompress = (buffer: Buffer, options: { maxOutputLength: number; chunkSize: number }) => Promise<Buffer>
+type DecompressSync = (buffer: Buffer, options: { maxOutputLength: number; chunkSize: number }) => Buffer
+
+type InlineLimits = { readonly compressed: number; readonly decompressed: number }
 
 /** Rejects with `ERR_BUFFER_TOO_LARGE` above 128 MiB. */
-const inflater =
-  (inflate: Inflate, inflateSync: InflateSync, inline: { readonly from: number; readonly to: number }) =>
+const decompressor =
+  (decompress: Decompress, decompressSync: DecompressSync, inline: InlineLimits) =>
   async (buffer: Buffer): Promise<Buffer> => {
-    if (buffer.length <= inline.from) {
-      if (buffer.length > ownTurnBytes) await yieldToEventLoop()
+    if (buffer.length <= inline.compressed) {
+      if (buffer.length > yieldAboveBytes) await yieldToEventLoop()
       try {
-        const chunkSize = pieceFor(buffer, mostPieceBytes.here)
-        return inflateSync(buffer, { maxOutputLength: inline.to, chunkSize })
+        const chunkSize = chunkSizeFor(buffer, maxChunkBytes.thisThread)
+        return decompressSync(buffer, { maxOutputLength: inline.decompressed, chunkSize })
       } catch (error) {
-        if (!(error instanceof RangeError)) throw error // a RangeError: too large to do it here
+        if (!(error instanceof RangeError)) throw error // a RangeError: the output is too large for this thread
       }
     }
-    const chunkSize = pieceFor(buffer, mostPieceBytes.inAnotherThread)
-    return inflate(buffer, { maxOutputLength: maxInflatedBytes, chunkSize })
+    const chunkSize = chunkSizeFor(buffer, maxChunkBytes.otherThread)
+    return decompress(buffer, { maxOutputLength: maxDecompressedBytes, chunkSize })
   }
 
 const zstd = promisify(zlib.zstdCompress)
@@ -77,18 +74,20 @@ export const zstdCodec = {
     buffer.length <= inlineBytes.zstd
       ? zlib.zstdCompressSync(buffer, zstdOptions(buffer))
       : zstd(buffer, zstdOptions(buffer)),
-  decompress: inflater(promisify(zlib.zstdDecompress), zlib.zstdDecompressSync, inlineInflating.zstd),
+  decompress: decompressor(promisify(zlib.zstdDecompress), zlib.zstdDecompressSync, inlineDecompression.zstd),
 }
 
 export const gzipCodec = {
   compress: async ({ buffer }: { buffer: Buffer }): Promise<Buffer> =>
     buffer.length <= inlineBytes.gzip ? zlib.gzipSync(buffer, gzipOptions(buffer)) : gzip(buffer, gzipOptions(buffer)),
-  decompress: inflater(promisify(zlib.gunzip), zlib.gunzipSync, inlineInflating.gzip),
+  decompress: decompressor(promisify(zlib.gunzip), zlib.gunzipSync, inlineDecompression.gzip),
 }
 
 /**
- * Gives kafkajs the zstd codec of Node's zlib, for it has none, and a gzip codec for small batches: its own goes through
- * a stream and another thread for each, which costs eight times as much. Repeating it changes nothing.
+ * Registers a zstd and a gzip codec in `CompressionCodecs`, the extension point of kafkajs. Idempotent.
+ * - zstd: kafkajs 2.2.4 has none and throws `KafkaJSNotImplemented`.
+ * - gzip: kafkajs compresses each batch in another thread. For 1 to 100 outcomes (0.2 to 17 kB) this codec takes 13 to
+ *   40 µs of processor time instead of 50 to 110 to compress, and 8 to 40 µs instead of 30 to 140 to decompress.
  */
 export function registerCodecs(): void {
   kafkajs.CompressionCodecs[kafkajs.CompressionTypes.ZSTD] = () => zstdCodec

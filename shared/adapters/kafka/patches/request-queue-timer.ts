@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 
-/** The part of kafkajs's RequestQueue (src/network/requestQueue, 2.2.4) that its throttle check uses. */
+/** The members of RequestQueue (kafkajs 2.2.4, src/network/requestQueue) that its throttle check uses. */
 export type RequestQueue = {
   throttledUntil: number
   throttleCheckTimeoutId: NodeJS.Timeout | null
@@ -9,13 +9,13 @@ export type RequestQueue = {
   scheduleCheckPendingRequests(): void
 }
 
-/** kafkajs's own interval between two looks at requests that wait for an earlier one. */
+/** As in kafkajs, CHECK_PENDING_REQUESTS_INTERVAL. */
 const pendingCheckMs = 10
 
 /**
- * Schedules the next look at the queue only when something can come of it: a request waits or the broker throttles.
- * kafkajs computes the delay from `throttledUntil`, which is -1 without throttling, so the timer's delay is negative,
- * it fires after 1 ms and starts itself again: a thousand callbacks a second per idle connection.
+ * Schedules the next check of the queue only when a request waits or the broker throttles the client. Without throttling
+ * `throttledUntil` is -1, so kafkajs 2.2.4 computes a negative delay: its timer fires after 1 ms and starts again, without
+ * end (https://github.com/tulios/kafkajs/issues/1704 and 1751). Gain: about 1,000 callbacks per second and connection.
  */
 export function scheduleCheckPendingRequests(this: RequestQueue): void {
   if (this.throttleCheckTimeoutId) return
@@ -30,7 +30,7 @@ export function scheduleCheckPendingRequests(this: RequestQueue): void {
   )
 }
 
-/** Replaces kafkajs's scheduling by the one above, for every connection of this process. Repeating it changes nothing. */
+/** Replaces the method of kafkajs for every connection of this process. Idempotent. */
 export function patchRequestQueueTimer(): void {
   const load = createRequire(import.meta.url)
   const queue = load('kafkajs/src/network/requestQueue') as { prototype: RequestQueue }

@@ -3,7 +3,7 @@ import type { Topic, TopicName } from '#schemas/events/catalogue.ts'
 import type { AppendOutcome, EventAppender, NewRecord, RawRecord } from '#shared/ports/event-log.ts'
 import { createTopicNames } from '../topic-names.ts'
 import { createLaneConnection, type LaneConnection } from './lane-connection.ts'
-import { connectLaneProducer, type PlacedRecord, type SendOutcome } from './lane-producer.ts'
+import { connectLaneProducer, type LaneProducer, type PlacedRecord, type SendOutcome } from './lane-producer.ts'
 import { createLaneQueue, type LaneQueue, type Waiting } from './lane-queue.ts'
 import { createPartitionFor } from './partition-for.ts'
 
@@ -51,8 +51,7 @@ export type Lane = Pick<EventAppender, 'partitionFor'> & {
  * `overloaded` after `maxQueuedAgeMs`; nothing of them was sent, so they may be repeated at once.
  */
 export function createLane(options: LaneOptions): Lane {
-  const { topic, sendTimeoutMs = 10_000, onSend = () => {} } = options
-  const { sendEveryMs = 0, sendAtOnceRecords = Number.POSITIVE_INFINITY } = options
+  const { topic, sendTimeoutMs = 10_000, sendEveryMs = 0, sendAtOnceRecords = Number.POSITIVE_INFINITY } = options
   const partitionFor = createPartitionFor(topic.partitions)
   const queue = queueOf(options)
   const connection = connectionOf(options, sendTimeoutMs)
@@ -69,9 +68,8 @@ export function createLane(options: LaneOptions): Lane {
       const group = queue.take()
       if (group.length === 0) continue
       interval.restart()
-      const outcome = await producer.send(group.flatMap(({ records }) => records))
-      settle(group, outcome, { queue, connection })
-      onSend(reportOf(group, outcome))
+      const outcome = await send(group, { producer, queue, connection })
+      options.onSend?.(reportOf(group, outcome))
     }
   }
 
@@ -91,7 +89,7 @@ export function createLane(options: LaneOptions): Lane {
     return outcome
   }
 
-  async function sendAllAndClose() {
+  async function finish() {
     const timer = setTimeout(connection.close, sendTimeoutMs)
     while (sending !== null) await sending
     clearTimeout(timer)
@@ -99,20 +97,18 @@ export function createLane(options: LaneOptions): Lane {
     connection.close()
   }
 
-  return {
-    topic: topic.name,
-    partitionFor,
-    append,
-    async start() {
-      connection.open()
-      queue.watchAge()
-    },
-    stop() {
-      stopping ??= sendAllAndClose()
-      interval.end()
-      return stopping
-    },
+  async function start() {
+    connection.open()
+    queue.watchAge()
   }
+
+  function stop() {
+    stopping ??= finish()
+    interval.end()
+    return stopping
+  }
+
+  return { topic: topic.name, partitionFor, append, start, stop }
 }
 
 function queueOf({ topic, maxQueuedBytes = 64 * 1024 * 1024, maxQueuedAgeMs = 2_000 }: LaneOptions): LaneQueue {
@@ -150,6 +146,12 @@ function createSendInterval(everyMs: number, isPressing: () => boolean) {
 }
 
 type SendTargets = { readonly queue: LaneQueue; readonly connection: LaneConnection }
+
+async function send(group: readonly Waiting[], { producer, ...targets }: SendTargets & { producer: LaneProducer }) {
+  const outcome = await producer.send(group.flatMap(({ records }) => records))
+  settle(group, outcome, targets)
+  return outcome
+}
 
 function settle(group: readonly Waiting[], outcome: SendOutcome, { queue, connection }: SendTargets) {
   switch (outcome.is) {

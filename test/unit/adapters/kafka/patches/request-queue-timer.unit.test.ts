@@ -1,7 +1,12 @@
+import { createRequire } from 'node:module'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type RequestQueue, scheduleCheckPendingRequests } from '#shared/adapters/kafka/patches/request-queue-timer.ts'
 
-/** kafkajs's `throttledUntil` is -1 as long as the broker never throttled. */
+const load = createRequire(import.meta.url)
+/** Of stock kafkajs, because no test of this file applies the patch. */
+const stock: RequestQueue = load('kafkajs/src/network/requestQueue').prototype
+
+/** In kafkajs, `throttledUntil` is -1 until the broker throttles the client. */
 function queueWith(given: Partial<RequestQueue> = {}) {
   const queue = {
     throttledUntil: -1,
@@ -22,12 +27,21 @@ describe('the check for pending requests', () => {
   beforeEach(() => void vi.useFakeTimers())
   afterEach(() => void vi.useRealTimers())
 
-  it('starts no timer when nothing waits', () => {
+  it('of stock kafkajs never ends for an idle connection', () => {
+    const { scheduleCheckPendingRequests } = stock
+    const queue = queueWith({ scheduleCheckPendingRequests })
+    queue.scheduleCheckPendingRequests()
+    vi.advanceTimersByTime(1_000)
+    expect(queue.checks).toBeGreaterThan(900)
+    expect(vi.getTimerCount()).toBe(1)
+  })
+
+  it('starts no timer for an idle connection', () => {
     queueWith().scheduleCheckPendingRequests()
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  it('comes back every 10 ms while a request waits, and no more afterwards', () => {
+  it('is repeated every 10 ms while a request waits', () => {
     const queue = queueWith({ pending: ['request'] })
     queue.scheduleCheckPendingRequests()
     vi.advanceTimersByTime(35)
@@ -37,7 +51,7 @@ describe('the check for pending requests', () => {
     expect(queue.checks).toBe(4)
   })
 
-  it('comes back when the broker stops throttling, once', () => {
+  it('runs once when throttling ends', () => {
     const queue = queueWith({ throttledUntil: Date.now() + 500, pending: [] })
     queue.scheduleCheckPendingRequests()
     queue.scheduleCheckPendingRequests()
