@@ -8,8 +8,8 @@ let memory: MemoryApp
 let browser: Browser
 let origin: string
 let page: Page
-let asked: string[]
-let complaints: string[]
+let requested: string[]
+let violations: string[]
 
 beforeAll(async () => {
   memory = await createMemoryApp()
@@ -22,36 +22,41 @@ afterAll(async () => {
 })
 
 beforeEach(async () => {
-  const ofThisPage = { asked: [] as string[], complaints: [] as string[] } // a page before may still have to say something
-  asked = ofThisPage.asked
-  complaints = ofThisPage.complaints
+  const current = { requested: [] as string[], violations: [] as string[] } // the previous page can still report events
+  requested = current.requested
+  violations = current.violations
   page = await browser.newPage({ viewport: { width: 1400, height: 1000 } })
-  page.on('request', (request) => ofThisPage.asked.push(request.url()))
-  page.on('pageerror', (error) => ofThisPage.complaints.push(error.message))
+  page.on('request', (request) => current.requested.push(request.url()))
+  page.on('pageerror', (error) => current.violations.push(error.message))
   page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) ofThisPage.complaints.push(message.text())
+    if (['error', 'warning'].includes(message.type())) current.violations.push(message.text())
   })
 })
 afterEach(() => page.close())
 
 describe('in a browser', () => {
-  test('the reference shows every endpoint, asks no other host and breaks no policy', async () => {
+  test('the base address opens the reference', async () => {
+    await page.goto(origin)
+    expect(page.url()).toBe(`${origin}/docs`)
+  })
+
+  test('the reference shows every endpoint, contacts no other host and violates no policy', async () => {
     await page.goto(`${origin}/docs`, { waitUntil: 'networkidle' })
     await page.getByRole('heading', { name: 'Contact import service' }).waitFor()
     await page.getByRole('button', { name: 'health' }).first().click()
     const text = page.locator('body')
     for (const { summary } of contractList) await text.getByText(summary).first().waitFor({ state: 'visible' })
     expect(await text.innerText()).toContain(`${origin}/v1/contacts/import`)
-    expect(asked.length).toBeGreaterThan(3)
-    expect(asked.filter((url) => !url.startsWith(`${origin}/`) && !/^(?:data|blob):/.test(url))).toEqual([])
-    expect(complaints).toEqual([])
+    expect(requested.length).toBeGreaterThan(3)
+    expect(requested.filter((url) => !url.startsWith(`${origin}/`) && !/^(?:data|blob):/.test(url))).toEqual([])
+    expect(violations).toEqual([])
   })
 
-  test('its policy lets no script reach another host', async () => {
+  test('the policy stops scripts from contacting another host', async () => {
     await page.goto(`${origin}/docs`)
     const outcome = page.evaluate(() => fetch('http://127.0.0.2:9/').then(String, (error) => String(error)))
     expect(await outcome).toContain('TypeError')
-    expect(complaints.join()).toContain('Content Security Policy')
+    expect(violations.join()).toContain('Content Security Policy')
   })
 
   test('a request can be tried from the reference', async () => {
@@ -65,12 +70,12 @@ describe('in a browser', () => {
     expect((await answered).status()).toBe(401)
   })
 
-  test('the link of an error leads to where it is explained', async () => {
+  test('the link of an error opens its section', async () => {
     await page.goto(`${origin}/docs/errors#rate_limit_exceeded`)
     const heading = page.getByRole('heading', { name: 'rate_limit_exceeded' })
     await heading.waitFor()
     expect((await heading.boundingBox())?.y).toBeLessThan(1_000)
     expect(await page.evaluate("getComputedStyle(document.querySelector('h2')).fontFamily")).toContain('monospace')
-    expect(complaints).toEqual([])
+    expect(violations).toEqual([])
   })
 })

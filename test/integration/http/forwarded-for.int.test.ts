@@ -12,12 +12,12 @@ afterEach(async () => {
   for (const app of apps.splice(0)) await app.close()
 })
 
-/** A listener that trusts these proxies, and lets the client in from 198.51.100.0/24 and 2001:db8::/32 alone. */
+/** An app that trusts these proxies, with a client that is allowed from 198.51.100.0/24 and 2001:db8::/32 only. */
 async function listener(trustedProxies: readonly string[]) {
   const apiClients = createMemoryApiClients()
   const allow = ['198.51.100.0/24', '2001:db8::/32']
   apiClients.put('key', { ...clientSettings, clientId: 'cl_1', ratePerSecond: 0, allow })
-  const rateLimiter = { consume: () => Promise.reject(new Error('not asked')) }
+  const rateLimiter = { consume: () => Promise.reject(new Error('The client is unlimited.')) }
   const guard = createGuard({ apiClients, rateLimiter, defaultRate: 0 })
   const app = await createHttpApp({ log: silentLog, trustedProxies })
   apps.push(app)
@@ -41,52 +41,52 @@ async function listener(trustedProxies: readonly string[]) {
 
 const allowed = '198.51.100.7'
 
-describe('an address is what the connection says', () => {
-  test('when no proxy is trusted, whatever the headers claim', async () => {
+describe('the client address is the address of the connection', () => {
+  test('when no proxy is trusted, even if headers name another', async () => {
     const get = await listener([])
     for (const name of ['x-forwarded-for', 'forwarded', 'x-real-ip', 'true-client-ip', 'x-client-ip']) {
       expect(await get({ [name]: name === 'forwarded' ? `for=${allowed}` : allowed })).toBe(403)
     }
   })
 
-  test('when another proxy is trusted', async () => {
+  test('when only other proxies are trusted', async () => {
     const get = await listener(['10.0.0.0/8', '::1'])
     expect(await get({ 'x-forwarded-for': allowed })).toBe(403)
     expect(await get({ 'x-forwarded-for': `${allowed}, 10.0.0.1` })).toBe(403)
   })
 })
 
-describe('an address is what a trusted proxy says', () => {
+describe('the client address is the address that a trusted proxy reports', () => {
   const trusted = ['127.0.0.1', '10.0.0.0/8']
 
   test.each([
-    ['its client', allowed],
-    ['its client in IPv6', '2001:db8::7'],
-    ['its client, mapped into IPv6', `::ffff:${allowed}`],
-    ['the client of a trusted proxy behind it', `${allowed}, 10.1.2.3`],
-    ['the last one that is not trusted, whatever that one claims', `203.0.113.9, garbage, ${allowed}, 10.1.2.3`],
-  ])('%s is let in', async (_who, forwarded) => {
+    ['a client', allowed],
+    ['an IPv6 client', '2001:db8::7'],
+    ['an IPv4 client mapped to IPv6', `::ffff:${allowed}`],
+    ['a client behind two trusted proxies', `${allowed}, 10.1.2.3`],
+    ['the last untrusted address, even if that one reports others,', `203.0.113.9, garbage, ${allowed}, 10.1.2.3`],
+  ])('%s is allowed', async (_who, forwarded) => {
     expect(await (await listener(trusted))({ 'x-forwarded-for': forwarded })).toBe(200)
   })
 
   test.each([
-    ['a client from elsewhere', '203.0.113.9'],
-    ['a client that claims to be a proxy for an allowed one', `${allowed}, 203.0.113.9`],
-    ['what is no address', 'unknown'],
+    ['a client outside the allowlist', '203.0.113.9'],
+    ['a client that claims to be a proxy of an allowed client', `${allowed}, 203.0.113.9`],
+    ['a text that is not an address', 'unknown'],
     ['an address with a port', `${allowed}:4711`],
     ['an empty text', ''],
     ['a trusted proxy itself', '10.1.2.3'],
-  ])('%s is not', async (_who, forwarded) => {
+  ])('%s is refused', async (_who, forwarded) => {
     expect(await (await listener(trusted))({ 'x-forwarded-for': forwarded })).toBe(403)
   })
 
-  test('headers sent twice are read in their order', async () => {
+  test('repeated headers are read in their order', async () => {
     const get = await listener(trusted)
     expect(await get({ 'x-forwarded-for': [allowed, '203.0.113.9'] })).toBe(403)
     expect(await get({ 'x-forwarded-for': ['203.0.113.9', allowed] })).toBe(200)
   })
 
-  test('a proxy that is seen through IPv6 is the same proxy', async () => {
+  test('an IPv4 proxy mapped to IPv6 is trusted as well', async () => {
     const app = await createHttpApp({ log: silentLog, trustedProxies: trusted })
     apps.push(app)
     app.get('/ip', async ({ ip }) => ip)

@@ -23,7 +23,7 @@ afterAll(() => memory?.app.close())
 const health = 'GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
 const contact = '{"phone":"+79991234567"}'
 
-/** A POST with a valid key, these lines among its headers, and this body as it is. */
+/** A POST with a valid API key, these header lines and this body. */
 const post = (lines: readonly string[], body = ''): string =>
   [
     'POST /v1/contacts/import HTTP/1.1',
@@ -37,7 +37,7 @@ const post = (lines: readonly string[], body = ''): string =>
   ].join('\r\n')
 const chunked = 'Transfer-Encoding: chunked'
 
-function expectRefusal(answer: RawAnswer | undefined): void {
+function expectProblem(answer: RawAnswer | undefined): void {
   if (answer === undefined) return
   const { status, headers, body } = answer
   expect(status).toBeGreaterThanOrEqual(400)
@@ -49,50 +49,49 @@ function expectRefusal(answer: RawAnswer | undefined): void {
   if (status >= 500) expect(status === 503 && headers['retry-after']).toMatch(/^\d+$/)
 }
 
-describe('a connection that does harm', () => {
+describe('a hostile connection', () => {
   const refused: [string, () => string, number][] = [
     ['two different lengths', () => post(['Content-Length: 24', 'Content-Length: 2'], contact), 400],
     ['the same length twice', () => post(['Content-Length: 24', 'Content-Length: 24'], contact), 400],
     ['a list of lengths', () => post(['Content-Length: 24, 24'], contact), 400],
     ['a negative length', () => post(['Content-Length: -1'], contact), 400],
     ['a length in hex', () => post(['Content-Length: 0x18'], contact), 400],
-    ['a length beyond all bounds', () => post([`Content-Length: 1${'0'.repeat(30)}`], contact), 400],
+    ['a length that is too large', () => post([`Content-Length: 1${'0'.repeat(30)}`], contact), 400],
     ['a length and chunks', () => post(['Content-Length: 24', chunked], `18\r\n${contact}\r\n0\r\n\r\n`), 400],
     ['chunks and a length', () => post([chunked, 'Content-Length: 4'], `18\r\n${contact}\r\n0\r\n\r\n`), 400],
     ['an encoding after chunks', () => post(['Transfer-Encoding: chunked, identity'], contact), 400],
-    ['an encoding that only ends like chunks', () => post(['Transfer-Encoding: xchunked'], contact), 400],
+    ['an encoding that only ends with chunked', () => post(['Transfer-Encoding: xchunked'], contact), 400],
     ['a space before the colon', () => post(['Content-Length : 24'], contact), 400],
     ['a folded header', () => post(['X-A: 1', ' 2', 'Content-Length: 24'], contact), 400],
     ['a carriage return alone', () => post(['X-A: 1\rX-B: 2', 'Content-Length: 24'], contact), 400],
     ['a NUL in a header', () => post(['X-A: 1\0', 'Content-Length: 24'], contact), 400],
     ['a NUL in the path', () => 'GET /v1/\0 HTTP/1.1\r\nHost: a\r\n\r\n', 400],
-    ['a chunk size that is none', () => post([chunked], `+5\r\n${contact}\r\n0\r\n\r\n`), 400],
-    ['a chunk size beyond all bounds', () => post([chunked], `${'F'.repeat(17)}\r\n${contact}`), 400],
-    ['a chunk longer than it said', () => post([chunked], `2\r\n${contact}\r\n0\r\n\r\n`), 400],
-    ['chunk extensions without end', () => post([chunked], `18;${'a'.repeat(20_000)}\r\n`), 413],
+    ['an invalid chunk size', () => post([chunked], `+5\r\n${contact}\r\n0\r\n\r\n`), 400],
+    ['a chunk size that is too large', () => post([chunked], `${'F'.repeat(17)}\r\n${contact}`), 400],
+    ['a chunk that is longer than its size', () => post([chunked], `2\r\n${contact}\r\n0\r\n\r\n`), 400],
+    ['chunk extensions that are too long', () => post([chunked], `18;${'a'.repeat(20_000)}\r\n`), 413],
     ['no host', () => 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
     ['two hosts', () => 'GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n', 400],
-    ['the version of 1991', () => 'GET /healthz\r\n\r\n', 400],
-    ['a version that never was', () => 'GET /healthz HTTP/9.9\r\nHost: a\r\n\r\n', 400],
+    ['HTTP/0.9', () => 'GET /healthz\r\n\r\n', 400],
+    ['an unknown HTTP version', () => 'GET /healthz HTTP/9.9\r\nHost: a\r\n\r\n', 400],
     ['the preface of HTTP/2', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400],
     ['half a percent sign', () => 'GET /v1/idempotency/% HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 400],
     ['a path that is not UTF-8', () => 'GET /v1/idempotency/%ff HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 400],
     ['a URL of 12,000', () => `GET /${'x'.repeat(12_000)} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`, 414],
     ['headers of 60,000', () => post([`X-A: ${'x'.repeat(60_000)}`]), 431],
-    ['headers that drip', () => 'GET /healthz HTTP/1.1\r\nHost: a\r\nX: ', 408],
-    ['a body that drips', () => post(['Content-Length: 99999'], '['), 408],
-    ['chunks that drip', () => post([chunked], ''), 408],
+    ['headers sent too slowly', () => 'GET /healthz HTTP/1.1\r\nHost: a\r\nX: ', 408],
+    ['a body sent too slowly', () => post(['Content-Length: 99999'], '['), 408],
+    ['chunks sent too slowly', () => post([chunked], ''), 408],
   ]
 
-  test.each(refused)('%s is refused in the one shape', async (what, bytes, status) => {
-    const trickle =
-      what.endsWith('drip') || what.endsWith('drips') ? { trickle: what.startsWith('chunks') ? '1\r\n \r\n' : ' ' } : {}
+  test.each(refused)('%s is refused with a problem body', async (what, bytes, status) => {
+    const trickle = what.endsWith('too slowly') ? { trickle: what.startsWith('chunks') ? '1\r\n \r\n' : ' ' } : {}
     const answers = await exchangeRaw(port, bytes(), trickle)
     expect(answers.map((answer) => answer.status)).toEqual([status])
-    expectRefusal(answers[0])
+    expectProblem(answers[0])
   })
 
-  test('a body that drips is refused with all that is known of its request, and is one request in the log', async () => {
+  test('a slow body is refused with the headers and language of its request, and logged once', async () => {
     const lines: string[] = []
     const log = createLog({ level: 'info', service: 'test', destination: { write: (line) => lines.push(line) } })
     const own = await createMemoryApp({ log, headersTimeoutMs: 500, requestTimeoutMs: 500, ratePerSecond: 10 })
@@ -114,7 +113,7 @@ describe('a connection that does harm', () => {
           connection: 'close',
         },
       })
-      expectRefusal(answer)
+      expectProblem(answer)
       expect(answer?.body).toMatch(/[а-я]{3}/)
       await eventually(() =>
         expect(lines.map((line) => JSON.parse(line))).toMatchObject([
@@ -134,7 +133,7 @@ describe('a connection that does harm', () => {
     }
   })
 
-  test('a flood of headers, line feeds alone, CONNECT, TRACE and an upgrade get a refusal or nothing', async () => {
+  test('many headers, bare line feeds, CONNECT, TRACE and an upgrade get a problem or no response', async () => {
     for (const bytes of [
       post([...Array(100_000).keys()].map((i) => `X-${i}: ${i}`)),
       health.replaceAll('\r\n', '\n'),
@@ -145,16 +144,16 @@ describe('a connection that does harm', () => {
     ]) {
       const answers = await exchangeRaw(port, bytes)
       expect(answers.length, bytes.slice(0, 100)).toBeLessThanOrEqual(1)
-      expectRefusal(answers[0])
+      expectProblem(answers[0])
     }
   })
 
-  test('a client that goes in the middle of its body leaves nothing behind', async () => {
+  test('after a client disconnects in the middle of its body the server still works', async () => {
     expect((await exchangeRaw(port, post(['Content-Length: 9999'], contact), { thenEnd: true })).length).toBeLessThan(2)
     expect((await exchangeRaw(port, health)).map(({ status }) => status)).toEqual([200])
   })
 
-  test('whatever bytes come, the answer is a refusal or none, and the connection ends', async () => {
+  test('random bytes get a problem or no response, and the connection ends', async () => {
     const line = fc.oneof(
       fc.constantFrom(
         'GET / HTTP/1.1',
@@ -174,15 +173,15 @@ describe('a connection that does harm', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(line, { maxLength: 8 }), async (lines) => {
         const answers = await exchangeRaw(port, lines.join('\r\n'), { thenEnd: true })
-        for (const answer of answers) if (answer.status !== 200) expectRefusal(answer)
+        for (const answer of answers) if (answer.status !== 200) expectProblem(answer)
       }),
       { numRuns: 200 },
     )
   })
 })
 
-describe('a connection that is only unusual', () => {
-  test('the absolute form and any expectation are served', async () => {
+describe('an unusual but valid connection', () => {
+  test('the absolute form and an unknown Expect header are served', async () => {
     const answers = await exchangeRaw(
       port,
       [
@@ -193,14 +192,14 @@ describe('a connection that is only unusual', () => {
     expect(answers.map(({ status, body }) => [status, body])).toEqual(Array(2).fill([200, '{"status":"ok"}']))
   })
 
-  test('pipelined requests are answered in their order, and a refused body is no request', async () => {
+  test('pipelined requests are answered in order, and a refused body is not parsed as a request', async () => {
     const smuggled = 'GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n'
     const unauthorized = post([`Content-Length: ${smuggled.length}`], smuggled).replace('Bearer', 'Basic')
     const answers = await exchangeRaw(port, unauthorized + post(['Content-Length: 24'], contact) + health)
     expect(answers.map(({ status }) => status)).toEqual([401, 202, 200])
   })
 
-  test('a header counts however many stand before it', async () => {
+  test('a header is read also after thousands of others', async () => {
     const many = [...Array(2_500).keys()].map(() => 'a:1')
     const answers = await exchangeRaw(
       port,
@@ -210,8 +209,8 @@ describe('a connection that is only unusual', () => {
   })
 })
 
-test('bombs of gzip are refused before they go off', async () => {
-  // In members, as RFC 1952 allows: to compress it as a whole would hold up the server, which runs in this process.
+test('gzip bombs are refused before they are inflated completely', async () => {
+  // Built from members (RFC 1952): compressing it as a whole would block the server, which runs in this process.
   const bomb = Buffer.concat(Array(256).fill(gzipSync(Buffer.alloc(1024 * 1024, 0x20))))
   const before = process.memoryUsage().rss
   let peak = before
@@ -235,5 +234,5 @@ test('bombs of gzip are refused before they go off', async () => {
   )
   clearInterval(watch)
   expect(answers).toEqual(Array(8).fill([413, 'payload_too_large']))
-  expect((peak - before) / 1024 / 1024).toBeLessThan(512) // eight of them whole would be 2,048
+  expect((peak - before) / 1024 / 1024).toBeLessThan(512) // eight inflated bodies would need 2,048
 })

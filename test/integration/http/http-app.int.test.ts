@@ -39,7 +39,7 @@ function port(): number {
   return address.port
 }
 
-/** Sends bytes as they are and returns all that comes back until the connection ends. */
+/** Sends these bytes and returns everything that the server sends until the connection ends. */
 const raw = (bytes: string): Promise<string> => exchange(connect(port(), '127.0.0.1'), bytes)
 
 async function exchange(socket: Socket, bytes: string): Promise<string> {
@@ -47,7 +47,7 @@ async function exchange(socket: Socket, bytes: string): Promise<string> {
   socket.setEncoding('utf8').on('data', (text) => {
     answer += text
   })
-  socket.on('error', () => {}) // a reset after the answer ends the connection as well
+  socket.on('error', () => {}) // a reset after the response also ends the connection
   socket.write(bytes)
   await once(socket, 'close')
   return answer
@@ -62,7 +62,7 @@ function expectProblem(answer: string, status: number, error: string) {
   expect(head).toContain(JSON.parse(body).correlation_id)
 }
 
-describe('the HTTP app on a bare connection', () => {
+describe('the HTTP app on a raw connection', () => {
   test.each([
     ['what is not HTTP', 'hello\r\n\r\n', 400, 'bad_request'],
     ['an unknown method', 'BREW /v1/imports HTTP/1.1\r\nHost: a\r\n\r\n', 400, 'bad_request'],
@@ -87,17 +87,17 @@ describe('the HTTP app on a bare connection', () => {
       400,
       'bad_request',
     ],
-  ])('%s is answered in the one shape and the connection closed', async (_what, bytes, status, error) => {
+  ])('%s gets a problem body and a closed connection', async (_what, bytes, status, error) => {
     expectProblem(await raw(bytes), status, error)
   })
 
-  test('a method that Node knows and no route takes is refused like any other', async () => {
+  test('a method that Node supports and no route has is refused with 405', async () => {
     const answer = await raw('PURGE /v1/imports HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
     expectProblem(answer, 405, 'method_not_allowed')
     expect(answer).toMatch(/^allow: POST\r$/m)
   })
 
-  test('the app serves on after all of that', async () => {
+  test('the app still serves requests after these connections', async () => {
     await raw('nonsense\r\n\r\n')
     const reply = await fetch(`http://127.0.0.1:${port()}/v1/imports`, {
       method: 'POST',
@@ -107,7 +107,7 @@ describe('the HTTP app on a bare connection', () => {
     expect([reply.status, await reply.text()]).toEqual([200, 'taken'])
   })
 
-  test('stopping lets a request under way end, and until then refuses new ones with 503', async () => {
+  test('stopping waits for open requests and refuses new ones with 503', async () => {
     const at = port()
     const slow = fetch(`http://127.0.0.1:${at}/v1/slow`)
     await eventually(() => expect(slowBegun).toBe(true))
@@ -127,7 +127,7 @@ describe('the HTTP app on a bare connection', () => {
     await expect(fetch(`http://127.0.0.1:${at}/v1/slow`)).rejects.toThrow()
   }, 10_000)
 
-  test('stopping tells whoever lets requests wait, so that they need not', async () => {
+  test('stopping calls the drain listeners, so that waiting requests end', async () => {
     app.onDrain(() => gate.open.resolve())
     const slow = fetch(`http://127.0.0.1:${port()}/v1/slow`)
     await eventually(() => expect(slowBegun).toBe(true))
@@ -135,7 +135,7 @@ describe('the HTTP app on a bare connection', () => {
     expect(await (await slow).text()).toBe('done')
   }, 10_000)
 
-  test('stopping cuts what does not end in time', async () => {
+  test('stopping closes connections that do not end in time', async () => {
     const impatient = httpServer({ app, host: '127.0.0.1', port: 0, drainMs: 100 })
     const slow = fetch(`http://127.0.0.1:${port()}/v1/slow`)
     const outcome = slow.then(

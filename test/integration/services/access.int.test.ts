@@ -23,7 +23,7 @@ const as = ({ apiKey }: OwnClient) => ({ authorization: `Bearer ${apiKey}` })
 const get = (path: string, client: OwnClient) => system.producer.request(path, { headers: as(client) })
 
 describe('an API client', () => {
-  it('may do what its permissions name and nothing else', async () => {
+  it('may do only what its permissions allow', async () => {
     for (const permission of permissions) {
       const client = await clients.add({ permissions: [permission] })
       const answers = {
@@ -36,7 +36,7 @@ describe('an API client', () => {
     }
   })
 
-  it('has one limit over all its requests and the default one without a rate of its own', async () => {
+  it('has one rate limit for all its requests, and the default limit when it has no own rate', async () => {
     const client = await clients.add({ ratePerSecond: null })
     const posted = await system.producer.post(one, as(client))
     expect(posted.headers.get('ratelimit-policy')).toBe('"client";q=10;w=1')
@@ -51,7 +51,7 @@ describe('an API client', () => {
     })
   })
 
-  it('is told nothing of a rate that is unlimited', async () => {
+  it('gets no rate limit headers when it is unlimited', async () => {
     const { headers } = await get('/v1/idempotency/unknown', await clients.add())
     expect([...headers.keys()].filter((name) => name.startsWith('ratelimit'))).toEqual([])
   })
@@ -65,7 +65,7 @@ describe('a client that signs', () => {
   const post = (wire: string | Uint8Array<ArrayBuffer>, headers: Readonly<Record<string, string>>, who = client) =>
     system.producer.post(wire, { ...as(who), ...headers })
 
-  it('signs the bytes on the wire, while the payload is compared as decoded', async () => {
+  it('signs the encoded bytes, while the idempotency hash covers the decoded body', async () => {
     const wire = new Uint8Array(gzipSync(one))
     const headers = { 'content-encoding': 'gzip', 'idempotency-key': randomUUID() }
     const first = await post(wire, { ...headers, ...signed(client.signingSecret, wire) })
@@ -77,7 +77,7 @@ describe('a client that signs', () => {
     expect([replay.status, replay.text, replay.headers.get('idempotent-replayed')]).toEqual([202, first.text, 'true'])
   })
 
-  it('signs dry runs, too, and reads without a signature', async () => {
+  it('must sign dry runs and need not sign reads', async () => {
     const unsigned = await post(one, { 'x-debug': 'true' })
     expect(unsigned.body).toMatchObject({ status: 401, error: 'signature_missing' })
     expect(unsigned.headers.get('www-authenticate')).toBe('Bearer')
@@ -86,18 +86,18 @@ describe('a client that signs', () => {
     expect((await get('/v1/idempotency/unknown', client)).status).toBe(404)
   })
 
-  it('may take any offset and either case of hex', async () => {
+  it('may use any time offset and upper-case or lower-case hex', async () => {
     const now = new Date(Date.now() + 3 * 3_600_000).toISOString().replace('Z', '+03:00')
     const { 'x-signature': signature, ...rest } = signed(client.signingSecret, one, now)
     expect((await post(one, { 'x-signature': signature.toUpperCase(), ...rest })).status).toBe(202)
   })
 
-  it('has no body to sign when it sends none', async () => {
+  it('signs an empty body when it sends none', async () => {
     expect((await post('', signed(client.signingSecret, ''))).body).toMatchObject({ error: 'invalid_json' })
     expect((await post('', signed(client.signingSecret, '\n'))).body).toMatchObject({ error: 'signature_invalid' })
   })
 
-  it('may use both secrets while they are rotated', async () => {
+  it('may use both secrets during a rotation', async () => {
     const rotating = await clients.add({ signing: true })
     expect((await post(one, signed(rotating.signingSecret, one), rotating)).status).toBe(202)
     const outcome = await clients.registry.rotateSecret(rotating.clientId, 3_600_000, Date.now())
@@ -108,13 +108,18 @@ describe('a client that signs', () => {
   })
 })
 
-describe('people are spoken to in their language', () => {
+describe('the language of texts is', () => {
   it.each([
-    ['that of the client', 'ru', {}, 'ru'],
-    ['that of the request rather', 'ru', { 'accept-language': 'en-GB, ru;q=0.9' }, 'en'],
-    ['that of the client when the request asks for one unknown', 'ru', { 'accept-language': 'fr' }, 'ru'],
-    ['English for a client without one', null, {}, 'en'],
-    ['that of the request for a client without one', null, { 'accept-language': 'ru' }, 'ru'],
+    ['the locale of the client', 'ru', {}, 'ru'],
+    ['the language of the request rather than the locale', 'ru', { 'accept-language': 'en-GB, ru;q=0.9' }, 'en'],
+    [
+      'the locale of the client when the request asks for an unsupported language',
+      'ru',
+      { 'accept-language': 'fr' },
+      'ru',
+    ],
+    ['English for a client without a locale', null, {}, 'en'],
+    ['the language of the request for a client without a locale', null, { 'accept-language': 'ru' }, 'ru'],
   ] as const)('%s', async (_which, locale, asked, language) => {
     const client = await clients.add({ locale })
     const cyrillic = language === 'ru' ? /[а-я]/ : /^[^а-я]+$/
@@ -133,7 +138,7 @@ describe('people are spoken to in their language', () => {
     })
   })
 
-  it('also when nobody knows who asks', async () => {
+  it('the language of the request when the client is unknown', async () => {
     const asked = { authorization: 'Bearer none', 'accept-language': 'ru' }
     const { headers, body } = await system.producer.post(one, asked)
     expect(headers.get('content-language')).toBe('ru')

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => system?.remove())
 
 describe('an import', () => {
-  it('of 10,000 contacts travels from the 202 to completed, each valid contact sent once', async () => {
+  it('of 10,000 contacts completes with each valid contact sent once', async () => {
     const counts = sampleCounts(10_000)
     const accepted = await system.producer.importContacts(sampleContacts({ count: 10_000, seed: 1 }))
     expect(accepted).toMatchObject({
@@ -32,7 +32,7 @@ describe('an import', () => {
     expect(system.ai.received()).toMatchObject({ chunks: 95, contacts: 9_500, repeats: 0, malformed: 0 })
   })
 
-  it('can be read from the moment of its 202, before the projection has seen it', async () => {
+  it('can be read directly after its 202, before the projector has processed it', async () => {
     for (let i = 0; i < 20; i += 1) {
       const accepted = await system.producer.importContacts([{ phone: '+79991234567' }])
       const job = await system.producer.job(accepted.job_id)
@@ -40,7 +40,7 @@ describe('an import', () => {
     }
   })
 
-  it('without a valid contact answers 202 pending and reads completed', async () => {
+  it('without a valid contact gets a 202 with status pending and then reads completed', async () => {
     const accepted = await system.producer.importContacts([{ phone: 'nobody' }])
     expect(accepted).toMatchObject({ status: 'pending', valid_contacts: 0, chunks_count: 0 })
     expect(await system.producer.job(accepted.job_id)).toMatchObject({
@@ -50,7 +50,7 @@ describe('an import', () => {
     })
   })
 
-  it('stands in the log as CloudEvents in binary mode, with one partition per job in both topics', async () => {
+  it('is in the log as CloudEvents in binary mode, in the same partition of both topics', async () => {
     const accepted = await system.producer.importContacts(sampleContacts({ count: 250, seed: 2 }))
     await system.producer.finishedJob(accepted.job_id)
     const kafka = createKafka({ brokers: inject('kafkaBrokers'), clientId: 'test' })
@@ -83,7 +83,7 @@ describe('an import', () => {
     }
   })
 
-  it('repeated with its key gives the first answer, byte for byte, and imports nothing twice', async () => {
+  it('repeated with its key gets the first response byte for byte, and imports nothing twice', async () => {
     const key = randomUUID()
     const body = JSON.stringify(sampleContacts({ count: 30, seed: 3 }))
     const first = await system.producer.post(body, { 'idempotency-key': key })
@@ -105,7 +105,7 @@ describe('an import', () => {
     })
   })
 
-  it('that is one of 50 at the same time under one key is accepted once', async () => {
+  it('sent 50 times at once with one key is accepted once', async () => {
     const key = randomUUID()
     const answers = await Promise.all(
       Array.from({ length: 50 }, () => system.producer.post('{"phone":"+79991234567"}', { 'idempotency-key': key })),
@@ -115,7 +115,7 @@ describe('an import', () => {
     expect(answers.filter(({ headers }) => headers.get('idempotent-replayed') === null)).toHaveLength(1)
   })
 
-  it('as a dry run shows what would be sent, and sends and stores nothing', async () => {
+  it('as a dry run returns its plan, and sends and stores nothing', async () => {
     const key = randomUUID()
     const before = system.ai.received().requests
     const contact = { phone: '8 999 123-45-67', tags: ['a'], additionalFields: { n: 1 } }
@@ -143,7 +143,7 @@ describe('an import', () => {
     expect(system.ai.received().requests).toBe(before)
   })
 
-  it('gzipped is the same import', async () => {
+  it('has the same idempotency hash with and without gzip', async () => {
     const body = JSON.stringify(sampleContacts({ count: 200, seed: 4 }))
     const zipped = new Uint8Array(
       await new Response(new Blob([body]).stream().pipeThrough(new CompressionStream('gzip'))).arrayBuffer(),

@@ -26,17 +26,28 @@ afterAll(async () => {
 })
 
 const empty = '[]'
-/** A request of each instance that the key may make, but that has nothing to find and nothing to import. */
+/** Requests that pass the guard of each instance, and then import nothing and find nothing. */
 const postTo = (apiKey: string) => createProducer(ingest.url, apiKey).post(empty)
 const getFrom = (apiKey: string) => createProducer(query.url, apiKey).request(`/v1/contacts/import/${randomUUID()}`)
 const remainingOf = ({ headers }: Answer) => /r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1]
 
+describe('GET /', () => {
+  it('redirects to the documentation in the query service and is unknown in ingest', async () => {
+    const [atQuery, atIngest] = await Promise.all([query, ingest].map(({ url }) => fetch(url, { redirect: 'manual' })))
+    expect([atQuery?.status, atQuery?.headers.get('location')]).toEqual([302, '/docs'])
+    expect([atIngest?.status, await atIngest?.json()]).toEqual([
+      404,
+      expect.objectContaining({ error: 'route_not_found' }),
+    ])
+  })
+})
+
 describe('two instances', () => {
-  it('count the requests of a client together', async () => {
+  it('share the rate limit of a client', async () => {
     const { apiKey } = await clients.add({ ratePerSecond: 6 })
     const before = await Promise.all([postTo(apiKey), getFrom(apiKey)])
     expect(before.map(({ status }) => status)).toEqual([400, 404])
-    // Once all of it falls into one window; separate counts could never read like this.
+    // Repeat until all requests fall into one window. Separate counts could not give these numbers.
     await eventually(
       async () => {
         const answers: Answer[] = []
@@ -51,7 +62,7 @@ describe('two instances', () => {
     )
   })
 
-  it('both know within seconds what an administrator changed', async () => {
+  it('apply the changes of an administrator within 5 s', async () => {
     const { registry } = clients
     const add = async () => {
       const client = await clients.add()
@@ -80,7 +91,7 @@ describe('two instances', () => {
     expect((await getFrom(newKey)).status).toBe(404)
   })
 
-  it('write no key of a client into their log', async () => {
+  it('never log an API key', async () => {
     const { apiKey } = await clients.add()
     await Promise.all([postTo(apiKey), getFrom(apiKey), postTo(`${apiKey.slice(0, -1)}_`)])
     for (const { output } of [ingest, query]) {

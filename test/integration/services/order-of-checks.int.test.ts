@@ -31,7 +31,7 @@ type Attempt = {
   readonly body?: Uint8Array<ArrayBuffer>
   readonly sign?: (wire: Uint8Array) => Readonly<Record<string, string>>
 }
-/** The error that answers while all repairs from here on are still to be made, and the repair that ends it. */
+/** The expected error, and the repair that removes its cause. */
 type Step = readonly [status: number, error: string, repair: (attempt: Attempt) => Attempt]
 
 function send({ method, path, authorization, headers, body, sign }: Attempt): Promise<Answer> {
@@ -39,8 +39,8 @@ function send({ method, path, authorization, headers, body, sign }: Attempt): Pr
   return system.producer.request(path, { method, headers: all, ...(body && { body }) })
 }
 
-/** Sends what is wrong in every way, and repairs one thing after the other; gives the attempt that has no fault left. */
-async function walkDown(wrongInEveryWay: Attempt, steps: readonly Step[]): Promise<Attempt> {
+/** Sends a request with every fault and repairs one fault per step. Returns the request without faults. */
+async function repairStepByStep(wrongInEveryWay: Attempt, steps: readonly Step[]): Promise<Attempt> {
   let attempt = wrongInEveryWay
   let clientIsKnown = false
   for (const [status, error, repair] of steps) {
@@ -53,7 +53,7 @@ async function walkDown(wrongInEveryWay: Attempt, steps: readonly Step[]): Promi
       if (status === 429) expect(answer.headers.get('retry-after')).toBe('1')
     }
     if (status === 429) await eventually(expectRefusal)
-    // The second time, a client of one request per second has none left.
+    // Send it twice, so that a client with one request per second has exhausted its rate.
     else for (const _time of [1, 2]) await expectRefusal()
     attempt = repair(attempt)
   }
@@ -67,7 +67,7 @@ const setHeader = (name: string, value: string) => (attempt: Attempt) => ({
 })
 const gzipped = (text: string, level = 9) => new Uint8Array(gzipSync(text, { level }))
 
-/** Clients of which each has one fault less than the one before. */
+/** Clients; each has one fault fewer than the one before. */
 async function clientsByFaults(signing: boolean) {
   const exhausted = { ratePerSecond: 1, signing }
   const outside = await clients.add({ ...exhausted, allow: ['203.0.113.0/24', '::/0'], permissions: [] })
@@ -80,7 +80,7 @@ async function clientsByFaults(signing: boolean) {
 
 const wrongKey = `Bearer cik_${'0'.repeat(16)}_${'A'.repeat(43)}`
 
-describe('of all that is wrong with a request, the first in the order is answered', () => {
+describe('the first failing check answers', () => {
   it('POST', async () => {
     const { good, asOutside, asPowerless, asHasty, asGood } = await clientsByFaults(true)
     const secret = good.signingSecret
@@ -109,7 +109,7 @@ describe('of all that is wrong with a request, the first in the order is answere
       },
       body: gzipped(' '.repeat(2 * largest), 0),
     }
-    const right = await walkDown(wrongInEveryWay, [
+    const right = await repairStepByStep(wrongInEveryWay, [
       [404, 'route_not_found', set({ path: '/v1/contacts/import' })],
       [405, 'method_not_allowed', set({ method: 'POST' })],
       [415, 'unsupported_media_type', setHeader('content-type', 'application/json')],
@@ -141,7 +141,7 @@ describe('of all that is wrong with a request, the first in the order is answere
   ])('GET %s', async (path, wrongPath, absent, notFound) => {
     const { asOutside, asPowerless, asHasty, asGood } = await clientsByFaults(false)
     const headers = { 'x-correlation-id': 'no UUID' }
-    await walkDown({ method: 'DELETE', path: wrongPath, authorization: wrongKey, headers }, [
+    await repairStepByStep({ method: 'DELETE', path: wrongPath, authorization: wrongKey, headers }, [
       [404, 'route_not_found', set({ path })],
       [405, 'method_not_allowed', set({ method: 'GET' })],
       [401, 'unauthorized', asOutside],
@@ -154,7 +154,7 @@ describe('of all that is wrong with a request, the first in the order is answere
     ])
   })
 
-  it('and what is refused before the claim leaves its key unknown', async () => {
+  it('a request refused before the claim stores no idempotency record', async () => {
     const { apiKey } = await clients.add({ signing: true })
     const key = randomUUID()
     const headers = { authorization: `Bearer ${apiKey}`, 'idempotency-key': key }

@@ -38,10 +38,10 @@ function expectUnavailable(answer: Answer): void {
 
 type Step = () => void | Promise<void>
 
-/** Breaks a dependency with an import under way, and expects it to be completed once the dependency is back. */
-async function survives(server: OwnServer, hurt: Step, heal: Step, readyCheck: string) {
+/** Stops a dependency during an import, and expects the import to complete after the dependency is back. */
+async function survives(server: OwnServer, fail: Step, recover: Step, readyCheck: string) {
   const key = randomUUID()
-  await hurt()
+  await fail()
   const refused = await system.producer.post(one, { 'idempotency-key': key })
   expect(system.errorLines()).toEqual([])
   expectUnavailable(refused)
@@ -49,7 +49,7 @@ async function survives(server: OwnServer, hurt: Step, heal: Step, readyCheck: s
   const ready = await system.producer.request('/readyz')
   expect(ready.status).toBe(503)
   expect(ready.body).toHaveProperty(`checks.${readyCheck}.status`, 'unhealthy')
-  await heal()
+  await recover()
   const accepted = await system.producer.importContacts(JSON.parse(`[${one}]`), randomUUID())
   const repeated = await eventually(async () => {
     const answer = await system.producer.post(one, { 'idempotency-key': key })
@@ -62,7 +62,7 @@ async function survives(server: OwnServer, hurt: Step, heal: Step, readyCheck: s
   expect(server.pid()).toBeGreaterThan(0)
 }
 
-describe('without a restart of its own, the system survives that', () => {
+describe('the system recovers without a restart when', () => {
   it('the broker is killed and started again', () => survives(kafka, kafka.kill, kafka.restart, 'event_log'))
   it('the broker is paused', () => survives(kafka, kafka.pause, kafka.resume, 'event_log'))
   it('MongoDB is killed and started again', () => survives(mongo, mongo.kill, mongo.restart, 'database'))

@@ -25,14 +25,14 @@ function expectProblem(answer: Answer, status: number, error: string): void {
   expect(answer.headers.get('content-type')).toBe('application/problem+json; charset=utf-8')
 }
 
-describe('a request is refused in the one shape', () => {
+describe('a request is refused with a problem body', () => {
   it.each([
-    ['that is not JSON', '{"phone":', {}, 400, 'invalid_json'],
+    ['when it is not JSON', '{"phone":', {}, 400, 'invalid_json'],
     ['without a body', '', {}, 400, 'invalid_json'],
     ['with an empty array', '[]', {}, 400, 'empty_import'],
     ['of the wrong shape', '{"phone":7}', {}, 400, 'validation_failed'],
     ['with a wrong key', one, { authorization: 'Bearer cik_0000000000000000_wrong' }, 401, 'unauthorized'],
-    ['with no bearer key', one, { authorization: 'Basic abc' }, 401, 'unauthorized'],
+    ['without a bearer key', one, { authorization: 'Basic abc' }, 401, 'unauthorized'],
     ['with another content type', one, { 'content-type': 'text/plain' }, 415, 'unsupported_media_type'],
     ['with an unknown encoding', one, { 'content-encoding': 'br' }, 415, 'unsupported_media_type'],
     ['with a broken gzip', one, { 'content-encoding': 'gzip' }, 400, 'invalid_encoding'],
@@ -52,7 +52,7 @@ describe('a request is refused in the one shape', () => {
     )
   })
 
-  it('of 9 MiB, announced, streamed or inflated', async () => {
+  it('when its body has 9 MiB: with Content-Length, streamed or inflated', async () => {
     const large = new Uint8Array(9 * 1024 * 1024).fill(0x20)
     expectProblem(await system.producer.post(large), 413, 'payload_too_large')
     const streamed = await system.producer.request('/v1/contacts/import', {
@@ -67,7 +67,7 @@ describe('a request is refused in the one shape', () => {
     expectProblem(await system.producer.post(bomb, { 'content-encoding': 'gzip' }), 413, 'payload_too_large')
   })
 
-  it('for what does not exist', async () => {
+  it('for an unknown path, job, key or method', async () => {
     expectProblem(await system.producer.request('/v1/nothing'), 404, 'route_not_found')
     expectProblem(await system.producer.request(`/v1/contacts/import/${randomUUID()}`), 404, 'job_not_found')
     expectProblem(await system.producer.request('/v1/contacts/import/7'), 400, 'validation_failed')
@@ -77,14 +77,14 @@ describe('a request is refused in the one shape', () => {
     expect(put.headers.get('allow')).toBe('GET, HEAD, POST')
   })
 
-  it('and its key is free for the corrected body', async () => {
+  it('and its idempotency key can be used again with a corrected body', async () => {
     const key = randomUUID()
     expectProblem(await system.producer.post('{"phone":7}', { 'idempotency-key': key }), 400, 'validation_failed')
     expect((await system.producer.request(`/v1/idempotency/${key}`)).status).toBe(404)
     expect((await system.producer.post(one, { 'idempotency-key': key })).status).toBe(202)
   })
 
-  it('in the language it asks for', async () => {
+  it('in the language of Accept-Language', async () => {
     const { body, headers } = await system.producer.post('[]', { 'accept-language': 'ru' })
     expect(headers.get('content-language')).toBe('ru')
     expect(body).toMatchObject({ error: 'empty_import', message: expect.stringMatching(/[а-я]/) })

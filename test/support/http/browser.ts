@@ -4,10 +4,11 @@ import { chromiumPaths } from '#infra/setup/chromium.mjs'
 
 const quiet = ['quic', 'background-networking', 'component-update', 'sync'].map((feature) => `--disable-${feature}`)
 
-/** A headless Chromium of this machine with a profile of its own that is gone when it is closed. */
+/** Starts the installed Chromium, headless and with a temporary profile. */
 export function startBrowser(): Promise<Browser> {
   const executablePath = chromiumPaths().find((path) => existsSync(path))
-  if (executablePath === undefined) throw new Error('There is no Chromium; npm run test:ops says how to install one.')
+  if (executablePath === undefined)
+    throw new Error('Chromium is not installed. npm run test:ops prints how to install it.')
   return chromium.launch({
     executablePath,
     headless: true,

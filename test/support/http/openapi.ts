@@ -5,7 +5,7 @@ import * as fc from 'fast-check'
 
 type Member = { readonly [name: string]: unknown }
 
-/** One operation of the document, as far as tests ask. */
+/** The parts of an OpenAPI operation that tests use. */
 export type Operation = {
   readonly method: string
   /** `/v1/contacts/import/{job_id}` */
@@ -33,7 +33,7 @@ const parametersOf = (operation: unknown): Operation['parameters'] => {
   }))
 }
 
-/** Every operation that the generated document describes. */
+/** Every operation of the generated document. */
 export const operations: readonly Operation[] = entriesOf(memberOf(document, 'paths')).flatMap(([path, methods]) =>
   entriesOf(methods).map(([method, operation]) => ({
     method: method.toUpperCase(),
@@ -61,7 +61,7 @@ function validatorOf(schema: unknown): ValidateFunction {
 
 type Answer = { readonly status: number; readonly type: string; readonly body: string }
 
-/** What of an answer the document does not allow, as a sentence; null when it fits. */
+/** Why the response does not match the document; null when it does. */
 export function misfitOf({ method, path }: Operation, { status, type, body }: Answer): string | null {
   const answer = memberOf(document, 'paths', path, method.toLowerCase(), 'responses', String(status))
   const content = memberOf(answer, 'content')
@@ -72,12 +72,12 @@ export function misfitOf({ method, path }: Operation, { status, type, body }: An
   return validate(JSON.parse(body)) ? null : `${method} ${path} ${status}: ${ajv.errorsText(validate.errors)}`
 }
 
-/** Any JSON, at most four levels of it. */
+/** Any JSON with at most four levels. */
 const anyJson = fc.jsonValue({ maxDepth: 3 }).filter((value) => !JSON.stringify(value).includes('__proto__'))
-/** Longer values than this prove nothing more and take their time. */
+/** Maximum length of generated values, to keep tests fast. */
 const longest = 5
 
-/** Values that a schema of the document describes. Knows the keywords that requests are described with. */
+/** Generates values that match a schema. Supports the keywords that the request schemas use. */
 export function valuesOf(schema: unknown): fc.Arbitrary<unknown> {
   const reference = memberOf(schema, '$ref')
   if (typeof reference === 'string') return valuesOf(memberOf(document, ...reference.slice(2).split('/')))

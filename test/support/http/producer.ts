@@ -10,11 +10,11 @@ export type Answer = {
   readonly body: unknown
 }
 
-/** What a producer does over HTTP. Bodies are sent as given. */
+/** An HTTP client of the service. It sends bodies unchanged. */
 export type Producer = {
   request(path: string, init?: RequestInit): Promise<Answer>
   post(body: string | Uint8Array<ArrayBuffer>, headers?: Readonly<Record<string, string>>): Promise<Answer>
-  /** Posts, repeating with the same key while the service asks for it, until a 202. */
+  /** Posts with the same key until the service answers 202. */
   importContacts(contacts: readonly unknown[], key?: string): Promise<ImportAcceptedResponse>
   job(jobId: string): Promise<JobResponse>
   /** The job once it is completed or failed. */
@@ -41,7 +41,7 @@ export function createProducer(url: string, apiKey: string): Producer {
   async function job(jobId: string): Promise<JobResponse> {
     const { status, text, body } = await request(`/v1/contacts/import/${jobId}`)
     if (status !== 200) throw new Error(`GET job answered ${status}: ${text}`)
-    // The contract tests hold the answer to its schema.
+    // The contract tests check the schema of this response.
     return body as JobResponse
   }
 

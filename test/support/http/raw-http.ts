@@ -8,13 +8,13 @@ export type RawAnswer = {
 }
 
 type Options = {
-  /** Ends the sending side after the bytes, as a client that has gone. */
+  /** Closes the sending side after the bytes, like a client that disconnects. */
   readonly thenEnd?: boolean
-  /** Sends these again and again until the connection ends. */
+  /** Sends this text every 20 ms until the connection ends. */
   readonly trickle?: string
 }
 
-/** Sends bytes as they are, waits until the server ends the connection, and returns all answers it gave. */
+/** Sends the bytes, waits until the server closes the connection, and returns all its responses. */
 export async function exchangeRaw(
   port: number,
   bytes: string | Uint8Array,
@@ -24,23 +24,23 @@ export async function exchangeRaw(
   const socket = connect(port, '127.0.0.1')
   const chunks: Buffer[] = []
   socket.on('data', (chunk: Buffer) => chunks.push(chunk))
-  socket.on('error', () => {}) // a reset after the answer ends the connection as well
+  socket.on('error', () => {}) // a reset after the response also ends the connection
   socket.write(bytes)
   if (thenEnd) socket.end()
-  const dripping = trickle === undefined ? undefined : setInterval(() => socket.write(trickle), 20)
+  const timer = trickle === undefined ? undefined : setInterval(() => socket.write(trickle), 20)
   await new Promise((resolve) => socket.once('close', resolve))
-  clearInterval(dripping)
+  clearInterval(timer)
   return answersIn(Buffer.concat(chunks).toString('latin1'))
 }
 
-/** Answers follow one another, each with its Content-Length. Throws at what is none. */
+/** Splits the responses by Content-Length. Throws when the text is not HTTP. */
 function answersIn(text: string): RawAnswer[] {
   const answers: RawAnswer[] = []
   for (let rest = text; rest !== ''; ) {
     const end = rest.indexOf('\r\n\r\n')
     const [first = '', ...lines] = rest.slice(0, Math.max(0, end)).split('\r\n')
     const status = Number(/^HTTP\/1\.1 (\d{3})(?: |$)/.exec(first)?.[1])
-    if (end < 0 || Number.isNaN(status)) throw new Error(`This is no answer: ${JSON.stringify(rest.slice(0, 200))}`)
+    if (end < 0 || Number.isNaN(status)) throw new Error(`Not an HTTP response: ${JSON.stringify(rest.slice(0, 200))}`)
     const headers = Object.fromEntries(
       lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
     )

@@ -5,10 +5,7 @@ import formats from 'ajv-formats'
 const withoutNames = (schema: TSchema): AnySchemaObject =>
   JSON.parse(JSON.stringify(schema, (name, value: unknown) => (name === '$id' ? undefined : value)))
 
-/**
- * What is wrong with the value, as sentences; none when it fits.
- * Names (`$id`) inside the schema are left out first: Ajv refuses to meet the same name twice.
- */
+/** The faults of the value as sentences. Removes `$id` from the schema, because Ajv refuses a repeated name. */
 export function faultsOf(schema: TSchema, value: unknown): readonly string[] {
   const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true })
   formats.default(ajv)

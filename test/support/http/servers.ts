@@ -7,7 +7,7 @@ export type Listening<S> = { readonly server: S; readonly port: number }
 
 const closers: (() => Promise<unknown> | unknown)[] = []
 
-/** Runs at the end of the test, the last one first. */
+/** Runs `close` after the current test. The last registered runs first. */
 export function afterThisTest(close: () => Promise<unknown> | unknown): void {
   closers.push(close)
 }
@@ -16,10 +16,10 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
 
-/** Servers on free ports of 127.0.0.1 that are closed with all their connections after the test. */
+/** An HTTP server on a free port of 127.0.0.1. It is closed with all its connections after the test. */
 export const httpServing = (listener: RequestListener) => listen(createHttpServer(listener))
 
-/** A server that speaks TCP only: it may answer what no HTTP server would. */
+/** Like `httpServing`, for raw TCP: it can send what an HTTP server would not. */
 export const tcpServing = (onConnection: (socket: Socket) => void) => listen(createTcpServer(onConnection))
 
 async function listen<S extends Server | TcpServer>(server: S): Promise<Listening<S>> {

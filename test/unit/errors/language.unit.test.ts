@@ -20,15 +20,15 @@ test.each([
   ['ru;q=0.5;q=0.6', 'en'],
   ['*;q=0.9, ru;q=0.8', 'en'],
   ['rus', 'en'],
-] as const)('Accept-Language %j reads %s when English is the fallback', (header, language) => {
+] as const)('Accept-Language %j gives %s when the fallback is English', (header, language) => {
   expect(negotiateLanguage(header, 'en')).toBe(language)
 })
 
-test('the fallback is the one given', () => {
+test('an unsupported language gives the fallback, and a wildcard allows it', () => {
   expect(negotiateLanguage('fr, *;q=0.1', 'ru')).toBe('ru')
   expect(negotiateLanguage('en', 'ru')).toBe('en')
 })
 
-test('any text leads to a language', () => {
+test('any header value gives a supported language', () => {
   fc.assert(fc.property(fc.string(), (header) => languages.includes(negotiateLanguage(header, 'en'))))
 })

@@ -9,7 +9,7 @@ const codeFor = (error: unknown) => problemFor(error, context).body.error
 const withCode = (code: string, more: object = {}) => Object.assign(new Error('secret text'), { code, ...more })
 
 describe('problemFor', () => {
-  test.each(errorCodes)('%s has the one shape in every language', (code) => {
+  test.each(errorCodes)('%s becomes a problem body in every language', (code) => {
     const english = problemFor(new ServiceError(code), context)
     const russian = problemFor(new ServiceError(code), { ...context, language: 'ru' })
     expect(english.body).toMatchObject({
@@ -27,7 +27,7 @@ describe('problemFor', () => {
     expect(russian.headers['content-language']).toBe('ru')
   })
 
-  test('whatever is unknown is an internal error, and nothing of it is shown', () => {
+  test('an unknown error is an internal error, and the response contains nothing of it', () => {
     for (const thrown of [new Error('secret text'), withCode('E_SECRET'), 'secret text', null, undefined, { a: 1 }]) {
       const { status, body } = problemFor(thrown, context)
       expect(status).toBe(500)
@@ -45,23 +45,23 @@ describe('problemFor', () => {
     ['HPE_INVALID_METHOD', 'bad_request'],
     ['HPE_HEADER_OVERFLOW', 'headers_too_large'],
     ['ERR_HTTP_REQUEST_TIMEOUT', 'request_timeout'],
-  ])('%s of a library is %s', (foreign, code) => {
+  ])('the library code %s becomes %s', (foreign, code) => {
     expect(codeFor(withCode(foreign))).toBe(code)
   })
 
-  test('another complaint of Fastify about the client is a bad request, about us an internal error', () => {
+  test('an unknown Fastify error is a bad request for a 4xx status, otherwise an internal error', () => {
     expect(codeFor(withCode('FST_ERR_NEW', { statusCode: 422 }))).toBe('bad_request')
     expect(codeFor(withCode('FST_ERR_NEW', { statusCode: 500 }))).toBe('internal_error')
   })
 
-  test('a lost dependency is temporary and says when to come back', () => {
+  test('a lost dependency is a 503 with Retry-After', () => {
     const { status, headers, body } = problemFor(new DependencyLost('event_log', new Error('broker 7')), context)
     expect([status, body.error]).toEqual([503, 'service_unavailable'])
     expect(Number(headers['retry-after'])).toBeGreaterThan(0)
     expect(JSON.stringify(body)).not.toContain('broker')
   })
 
-  test('headers that belong to an error come with it', () => {
+  test('an error has its specific headers', () => {
     expect(
       problemFor(new ServiceError('rate_limit_exceeded', { retryAfterSeconds: 0.2 }), context).headers,
     ).toMatchObject({
@@ -73,7 +73,7 @@ describe('problemFor', () => {
     expect(problemFor(new ServiceError('unauthorized'), context).headers['www-authenticate']).toBe('Bearer')
   })
 
-  test('a conflict says when the existing record was made', () => {
+  test('a conflict has the creation time of the existing record', () => {
     const existingCreatedAt = '2026-01-31T09:30:00.000Z'
     expect(problemFor(new ServiceError('idempotency_conflict', { existingCreatedAt }), context).body).toMatchObject({
       existing_created_at: existingCreatedAt,
@@ -81,7 +81,7 @@ describe('problemFor', () => {
     expect(problemFor(new ServiceError('job_not_found'), context).body).not.toHaveProperty('existing_created_at')
   })
 
-  test('a validation failure lists its faults in the language, a hundred at most', () => {
+  test('a validation failure lists at most 100 faults in the language of the request', () => {
     const details: Fault[] = Array.from({ length: 101 }, (_, index) => ({
       pointer: `/${index}/phone`,
       code: 'required',
@@ -94,7 +94,7 @@ describe('problemFor', () => {
     expect(few.body).not.toHaveProperty('details_truncated')
   })
 
-  test("faults that Fastify's validation found are pointed at in the same way", () => {
+  test("faults of Fastify's validation have pointers and codes as well", () => {
     const validation = [
       { keyword: 'required', instancePath: '/0', params: { missingProperty: 'a/b' } },
       { keyword: 'format', instancePath: '/job_id', params: { format: 'uuid' } },
@@ -107,7 +107,7 @@ describe('problemFor', () => {
     ])
   })
 
-  test('the cause is kept for the log', () => {
+  test('an error keeps its cause for the log', () => {
     const cause = new Error('inner')
     expect(new ServiceError('invalid_encoding', { cause }).cause).toBe(cause)
   })

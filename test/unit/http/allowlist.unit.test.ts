@@ -4,7 +4,7 @@ import { createAllowlist } from '#shared/http/guard.ts'
 const isAllowed = createAllowlist()
 
 describe('an allowlist', () => {
-  test('that is empty allows any address', () => {
+  test('allows every address when it is empty', () => {
     for (const address of ['192.0.2.1', '2001:db8::1', 'no address', undefined]) {
       expect(isAllowed(address, [])).toBe(true)
     }
@@ -26,7 +26,7 @@ describe('an allowlist', () => {
     ['192.0.2.7', '::ffff:192.0.2.7'],
     ['192.0.2.7', '::ffff:192.0.2.0/120'],
     ['::ffff:192.0.2.7', '::ffff:0:0/96'],
-  ])('lets %s in by %s', (address, block) => {
+  ])('allows %s by %s', (address, block) => {
     expect(isAllowed(address, ['203.0.113.9', block])).toBe(true)
   })
 
@@ -51,7 +51,7 @@ describe('an allowlist', () => {
     ['192.0.2.007', '0.0.0.0/0'],
     ['192.0.2.7, 192.0.2.8', '0.0.0.0/0'],
     ['[2001:db8::7]', '::/0'],
-  ])('keeps %s out of %s', (address, block) => {
+  ])('does not allow %s by %s', (address, block) => {
     expect(isAllowed(address, ['203.0.113.9', block])).toBe(false)
   })
 })

@@ -19,7 +19,7 @@ describe('error table', () => {
     expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/)
   })
 
-  test('the codes are those of the table', () => {
+  test('the list of codes has every code of the table', () => {
     expect(errorCodes).toEqual(Object.keys(errorTable))
     expect(errorCodes.length).toBeGreaterThan(0)
   })

@@ -51,7 +51,7 @@ async function list(search: string, as = reader): Promise<JobListResponse> {
 }
 
 describe('a job', () => {
-  it('is read from the moment of its 202 without a projector, and is the same once one has seen it', async () => {
+  it('can be read directly after its 202 without a projector, and is the same after projection', async () => {
     const { job_id: jobId } = await writer.importContacts(contacts)
     const before = await reader.request(path(jobId))
     expect(before.status).toBe(200)
@@ -64,7 +64,7 @@ describe('a job', () => {
     expect(after.headers.get('etag')).toMatch(/^"[\w-]{22}"$/)
   })
 
-  it('is 304 without a body for whoever knows it, in any form of If-None-Match', async () => {
+  it('is a 304 without a body when If-None-Match has its ETag, in every form of that header', async () => {
     const { job_id: jobId } = await writer.importContacts(contacts)
     const etag = String((await reader.request(path(jobId))).headers.get('etag'))
     for (const known of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
@@ -76,7 +76,7 @@ describe('a job', () => {
     }
   })
 
-  it('with wait is answered when it changes, to all who wait, and 304 when it has not in time', async () => {
+  it('with wait is returned to all waiting requests when it changes, and is a 304 after the wait', async () => {
     const { job_id: jobId } = await writer.importContacts(contacts)
     await eventually(async () => expect((await list('')).jobs.map(({ job_id }) => job_id)).toContain(jobId))
     const etag = String((await reader.request(path(jobId))).headers.get('etag'))
@@ -103,13 +103,13 @@ describe('a job', () => {
     expect(ended.status).toBe(200)
   })
 
-  it('with a wait that is none is refused', async () => {
+  it('with an invalid wait is refused', async () => {
     const answer = await reader.request(path(randomUUID(), '?wait=31'))
     expect(answer.status).toBe(400)
     expect(answer.body).toMatchObject({ error: 'validation_failed', details: [{ pointer: '/wait' }] })
   })
 
-  it('of another client is as absent as one that never existed, with and without wait', async () => {
+  it('of another client gets the same 404 as an unknown job, with and without wait', async () => {
     const { job_id: jobId } = await writer.importContacts(contacts)
     const other = await newClient('jobs:read')
     for (const rest of ['', '?wait=5']) {
@@ -121,7 +121,7 @@ describe('a job', () => {
 })
 
 describe('the list of jobs', () => {
-  it('is complete page by page, newest first, also while jobs come', async () => {
+  it('is complete over its pages, newest first, also while new jobs are created', async () => {
     const jobIds: string[] = []
     for (let i = 0; i < 7; i += 1) jobIds.unshift((await writer.importContacts(contacts)).job_id)
     await eventually(async () => expect((await list('?limit=7')).jobs.map(({ job_id }) => job_id)).toEqual(jobIds))
@@ -138,7 +138,7 @@ describe('the list of jobs', () => {
     expect(new Set(found).size).toBe(found.length)
   })
 
-  it('is the client’s own, and its cursors too', async () => {
+  it('has only jobs of the client, and accepts only cursors of the same client and filter', async () => {
     const other = await newClient('jobs:read')
     expect(await list('', other)).toEqual({ jobs: [], next_cursor: null })
     const { next_cursor: cursor } = await list('?limit=1')
@@ -155,7 +155,7 @@ describe('the list of jobs', () => {
     }
   })
 
-  it('leaves out other states and earlier jobs', async () => {
+  it('can be filtered by status and creation time', async () => {
     const { jobs } = await list('?status=completed&limit=100')
     expect(jobs.length).toBeGreaterThan(0)
     expect(new Set(jobs.map(({ status }) => status))).toEqual(new Set(['completed']))
@@ -163,13 +163,13 @@ describe('the list of jobs', () => {
     expect((await list(`?created_after=${newest?.created_at}`)).jobs).toEqual([])
   })
 
-  it('needs the permission', async () => {
+  it('requires the permission', async () => {
     const other = await newClient('contacts:import')
     expect((await other.request('/v1/contacts/import')).status).toBe(403)
     expect((await reader.request('/v1/contacts/import', { headers: { authorization: 'Bearer x' } })).status).toBe(401)
   })
 
-  it('is found by an index that gives the order, with and without a status', async () => {
+  it('uses an index for its order, with and without a status', async () => {
     const jobs = own.mongo.db.collection('import_jobs')
     for (const status of [{}, { status: 'failed' }]) {
       const found = jobs.find({ client_id: 'x', ...status }).sort({ created_at: -1, _id: -1 })
@@ -180,8 +180,8 @@ describe('the list of jobs', () => {
   })
 })
 
-describe('waiting', () => {
-  it('ends with the client that leaves, and with the service that stops', async () => {
+describe('a long poll', () => {
+  it('ends when the client disconnects and when the service stops', async () => {
     const { job_id: jobId } = await writer.importContacts(contacts)
     const etag = String((await reader.request(path(jobId))).headers.get('etag'))
     const headers = { 'if-none-match': etag }

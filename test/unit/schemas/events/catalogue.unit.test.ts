@@ -6,11 +6,11 @@ const all: readonly [string, Topic][] = Object.entries(topics)
 const events = all.flatMap(([, topic]): readonly EventType[] => topic.events)
 
 describe('catalogue', () => {
-  test('a job has the same partition in every topic: all have the same number of them', () => {
+  test('all topics have the same number of partitions', () => {
     expect(all.map(([, topic]) => topic.partitions)).toEqual(all.map(() => partitionCount))
   })
 
-  test.each(all)('%s is the truth: never compacted, kept for ever, stamped by the broker', (_alias, topic) => {
+  test.each(all)('%s is never compacted, has unlimited retention and append time from the broker', (_alias, topic) => {
     expect(topic.key).toBe('job_id')
     expect(topic.config).toMatchObject({
       'cleanup.policy': 'delete',
@@ -20,19 +20,19 @@ describe('catalogue', () => {
     })
   })
 
-  test('an event type belongs to one topic, and no two versions share a name', () => {
+  test('an event type has one topic, and every version has its own name', () => {
     expect(new Set(all.map(([, topic]) => topic.name)).size).toBe(all.length)
     expect(new Set(events.map(({ type, version }) => `${type} ${version}`)).size).toBe(events.length)
     expect(new Set(events.map(({ dataschema }) => dataschema)).size).toBe(events.length)
   })
 
-  test.each(events)('$type names the schema of its data after itself', ({ type, version, dataschema, data }) => {
+  test.each(events)('the data schema of $type has the name of the event', ({ type, version, dataschema, data }) => {
     expect(type).toMatch(/^([A-Z][a-z]+){2,}$/)
     expect(dataschema).toBe(`urn:contact-import:events:${type}:${version}`)
     expect(data.$id).toBe(type)
   })
 
-  test('a topic with contacts in it is restricted', () => {
+  test('a topic with contacts is restricted', () => {
     const holdsContacts = (topic: Topic) => JSON.stringify(topic.events).includes('"$id":"Contact"')
     expect(all.filter(([, topic]) => holdsContacts(topic)).map(([, topic]) => topic.access)).toEqual(['restricted'])
   })

@@ -10,7 +10,7 @@ const events = all.flatMap((topic): readonly EventType[] => topic.events)
 const notCloudEvents: readonly string[] = [headerNames.contentType, headerNames.traceparent]
 
 describe('event headers', () => {
-  test('attributes are the prefix and lower-case letters and digits', () => {
+  test('attribute headers are the prefix and lower-case letters and digits', () => {
     const attributes = Object.values(headerNames).filter((name) => !notCloudEvents.includes(name))
     for (const name of attributes) expect(name).toMatch(/^ce_[a-z0-9]{1,20}$/)
   })
@@ -20,12 +20,12 @@ describe('event headers', () => {
     for (const attribute of Object.keys(Envelope.properties)) expect(names).toContain(`ce_${attribute}`)
   })
 
-  test('the headers described for the events are those of the envelope, and none is forgotten', () => {
+  test('the headers of the events are exactly the header names of the envelope', () => {
     const described = new Set(events.flatMap((event) => Object.keys(headersOf(event).properties)))
     expect([...described].toSorted()).toEqual(Object.values(headerNames).toSorted())
   })
 
-  test('no two names are the same', () => {
+  test('header names are unique', () => {
     expect(new Set(Object.values(headerNames)).size).toBe(Object.values(headerNames).length)
   })
 })
@@ -49,7 +49,7 @@ describe('event ids', () => {
       .map(([kind, id]) => ['ended', kind, id, eventId.ended(id, kind)]),
   )
 
-  test('different facts have different ids, the same fact the same', () => {
+  test('different events have different ids, and the same event has the same id', () => {
     fc.assert(
       fc.property(fc.array(fact, { minLength: 2, maxLength: 30 }), (facts) => {
         const ids = new Set(facts.map((one) => one.at(-1)))
@@ -59,7 +59,7 @@ describe('event ids', () => {
     )
   })
 
-  test('ids have the form readers of the log rely on', () => {
+  test('ids have the released format', () => {
     const id = '0b9f7c1e-5d34-4a53-9f0e-6f3a1c2d4e5b'
     expect(eventId.accepted(id)).toBe(`${id}/accepted`)
     expect(eventId.planned(id, 0)).toBe(`${id}/chunks/0/planned`)

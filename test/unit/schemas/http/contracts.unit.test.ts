@@ -17,7 +17,7 @@ const payloads = named.flatMap(([name, { body, responses }]): [string, Payload][
 ])
 
 describe('contracts', () => {
-  test('there are the endpoints of the interface and the list of imports', () => {
+  test('the endpoints are those of the interface and the list of jobs', () => {
     expect(named.map(([name]) => name)).toEqual([
       'POST /v1/contacts/import',
       'GET /v1/contacts/import',
@@ -29,40 +29,43 @@ describe('contracts', () => {
     expect(Object.keys(contracts)).toEqual(contractList.map(({ operationId }) => operationId))
   })
 
-  test.each(payloads)('every example of %s has the shape it is an example of', (_name, { schema, examples }) => {
+  test.each(payloads)('every example of %s matches its schema', (_name, { schema, examples }) => {
     expect(Object.keys(examples)).not.toHaveLength(0)
     for (const [name, { value }] of Object.entries(examples)) expect(faultsOf(schema, value), name).toEqual([])
   })
 
-  test('an example of the wrong shape would be noticed', () => {
+  test('an example that does not match its schema is found', () => {
     const [accepted] = Object.values(contracts.importContacts.responses[202].examples)
     const { schema } = contracts.importContacts.responses[202]
     expect(faultsOf(schema, { ...accepted?.value, job_id: 'not a UUID' })).not.toEqual([])
     expect(faultsOf(schema, { ...accepted?.value, surplus: true })).not.toEqual([])
   })
 
-  test.each(named)('the path parameters of %s are those it describes', (_name, { url, params }) => {
+  test.each(named)('the path parameters of %s are those of its URL', (_name, { url, params }) => {
     const inPath = [...url.matchAll(/:([a-z_]+)/g)].map(([, parameter]) => parameter)
     expect(Object.keys(params?.properties ?? {})).toEqual(inPath)
   })
 
-  test.each(named)('header names of %s are lower case, as Node gives them', (_name, { headers }) => {
+  test.each(named)('header names of %s are lower case', (_name, { headers }) => {
     for (const header of Object.keys(headers?.properties ?? {})) expect(header).toBe(header.toLowerCase())
   })
 
-  test.each(named)('%s lists each error once, and what any request may get not at all', (_name, { errors }) => {
+  test.each(named)('%s lists each error once, and none that every request may get', (_name, { errors }) => {
     expect(new Set(errors).size).toBe(errors.length)
     expect(errors.filter((code) => everywhere.some((one) => one === code))).toEqual([])
     expect(errors.filter((code) => !errorCodes.includes(code))).toEqual([])
   })
 
-  test.each(named)('%s asks for a key exactly when it needs a permission', (_name, { permission, errors, url }) => {
-    expect(errors.includes('unauthorized')).toBe(permission !== null)
-    expect(errors.includes('permission_denied')).toBe(permission !== null)
-    expect(url.startsWith('/v1/')).toBe(permission !== null)
-  })
+  test.each(named)(
+    '%s can refuse the API key exactly when it needs a permission',
+    (_name, { permission, errors, url }) => {
+      expect(errors.includes('unauthorized')).toBe(permission !== null)
+      expect(errors.includes('permission_denied')).toBe(permission !== null)
+      expect(url.startsWith('/v1/')).toBe(permission !== null)
+    },
+  )
 
-  test('every error of the table can be answered somewhere', () => {
+  test('every error of the table can be returned somewhere', () => {
     const beyondEndpoints = ['route_not_found', 'method_not_allowed']
     const answered = new Set<string>([
       ...contractList.flatMap(({ errors }) => errors),
@@ -72,7 +75,7 @@ describe('contracts', () => {
     expect(errorCodes.filter((code) => !answered.has(code))).toEqual([])
   })
 
-  test('the permissions asked for are those a client can have', () => {
+  test('every permission is required by an endpoint', () => {
     const asked = new Set(contractList.flatMap(({ permission }) => permission ?? []))
     expect([...asked].toSorted()).toEqual(permissions.toSorted())
   })

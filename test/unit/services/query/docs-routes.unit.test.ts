@@ -20,7 +20,7 @@ afterAll(() => memory.app.close())
 
 const get = (url: string, headers: Record<string, string> = {}) => memory.app.inject({ url, headers })
 const pages = ['/docs', '/docs/errors', '/docs/events']
-/** They tell of the interface and are no part of it. */
+/** Documentation routes. They are not part of the interface. */
 const aboutTheInterface = ['/', ...pages, '/docs/scalar.js', '/docs/start.js', '/openapi.json', '/asyncapi.json']
 
 describe('the OpenAPI document', () => {
@@ -30,7 +30,7 @@ describe('the OpenAPI document', () => {
     expect(reply.body).toBe(readFileSync('schemas/generated/openapi.json', 'utf8'))
   })
 
-  test('has every route that is registered, and no other', async () => {
+  test('has every registered route, and no other', async () => {
     const { paths } = (await get('/openapi.json')).json()
     const described = Object.entries(paths).flatMap(([path, operations]) =>
       Object.keys(Object(operations)).map(
@@ -44,12 +44,12 @@ describe('the OpenAPI document', () => {
     for (const url of aboutTheInterface) expect(registered, url).toContainEqual({ method: 'GET', url })
   })
 
-  test('gives an example of every answer', async () => {
+  test('has an example of every response body', async () => {
     const { paths } = (await get('/openapi.json')).json()
     for (const [path, operations] of Object.entries(paths)) {
       for (const [method, operation] of Object.entries(Object(operations))) {
         for (const [status, answer] of Object.entries(Object(operation).responses)) {
-          if (status === '304') continue // it has no body
+          if (status === '304') continue // no body
           const media = Object.values(Object(answer).content ?? {})
           const examples = media.flatMap((one) => Object.keys(Object(one).examples ?? {}))
           expect(examples, `${method} ${path} ${status}`).not.toEqual([])
@@ -76,13 +76,13 @@ describe('GET /', () => {
 })
 
 describe('the pages', () => {
-  test.each(errorCodes)('the type link of %s leads to its section', async (code) => {
+  test.each(errorCodes)('the type of %s is a link to its section', async (code) => {
     const reply = await get(`/docs/errors#${code}`)
     expect([reply.statusCode, reply.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
     expect(reply.body.split(`<h2 id="${code}">${code}</h2>`)).toHaveLength(2)
   })
 
-  test.each(pages)('%s runs and loads only what this host serves', async (page) => {
+  test.each(pages)('%s loads and runs only resources of this host', async (page) => {
     const { headers, body } = await get(page)
     const policy = String(headers['content-security-policy'])
     expect(policy).toContain("default-src 'none'")
@@ -97,7 +97,7 @@ describe('the pages', () => {
     }
   })
 
-  test('the script of the reference comes compressed to whom takes that, and is the same', async () => {
+  test('the script of the reference is compressed for clients that accept gzip', async () => {
     const plain = await get('/docs/scalar.js')
     const gzipped = await get('/docs/scalar.js', { 'accept-encoding': 'br, gzip' })
     expect([plain.headers['content-encoding'], gzipped.headers['content-encoding']]).toEqual([undefined, 'gzip'])

@@ -3,7 +3,7 @@ import { createJobWatch } from '#services/query/job-watch.ts'
 import type { AppliedOffsets } from '#shared/ports/import-jobs.ts'
 import { eventually } from '#test/support/eventually.ts'
 
-/** A watch whose looks come when the test says so. */
+/** A watch that polls when the test calls `look`. */
 function setUp() {
   const documents = new Map<string, AppliedOffsets>()
   const state = { looks: 0, asked: [] as readonly string[], lost: false }
@@ -34,7 +34,7 @@ function setUp() {
   return { watch, documents, state, wait, look }
 }
 
-test('a wait ends when the document is another, appears or vanishes; one look serves all', async () => {
+test('a wait ends when the document changes, appears or is deleted; one query covers all waits', async () => {
   const { watch, documents, state, wait, look } = setUp()
   documents.set('a', { imports: 1, deliveries: 1 }).set('c', { imports: 3, deliveries: -1 })
   const waits = [wait('a', { imports: 1, deliveries: 1 }), wait('a', { imports: 1, deliveries: 1 }), wait('b')]
@@ -48,7 +48,7 @@ test('a wait ends when the document is another, appears or vanishes; one look se
   expect([watch.waiting(), state.looks]).toEqual([0, 2])
 })
 
-test('nobody waits, nobody looks; and the next one that waits is looked for again', async () => {
+test('polling stops when no request waits, and starts again with the next one', async () => {
   const { state, wait, look, watch } = setUp()
   const left = new AbortController()
   const first = wait('a', null, left.signal)
@@ -61,7 +61,7 @@ test('nobody waits, nobody looks; and the next one that waits is looked for agai
   expect(state.looks).toBe(1)
 })
 
-test('whoever waits while the database is lost reads the job again', async () => {
+test('a wait ends when the query fails, so that the caller reads the job again', async () => {
   const { state, wait, look } = setUp()
   const waiting = wait('a')
   state.lost = true
@@ -69,7 +69,7 @@ test('whoever waits while the database is lost reads the job again', async () =>
   expect(await waiting).toBe(true)
 })
 
-test('too many do not wait, in all or of one client', async () => {
+test('the number of waits is limited in total and per client', async () => {
   const { watch, wait } = setUp()
   const of = (clientId: string, count: number) =>
     Array.from({ length: count }, () => wait('a', null, undefined, clientId))
@@ -86,7 +86,7 @@ test('too many do not wait, in all or of one client', async () => {
   await Promise.all(many)
 })
 
-test('stopping ends every wait, and those that come', async () => {
+test('stopping ends all current and later waits', async () => {
   const { watch, wait } = setUp()
   const waits = [wait('a'), wait('b')]
   watch.stop()

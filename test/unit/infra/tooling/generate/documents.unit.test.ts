@@ -40,7 +40,7 @@ const validator = () => {
   return ajv
 }
 
-test('the same schemas give the same bytes, each ending in a newline', async () => {
+test('the same schemas give the same bytes, and each document ends with a newline', async () => {
   expect(await generatedDocuments()).toEqual(documents)
   for (const [path, content] of documents) expect(content.endsWith('\n'), path).toBe(true)
 })
@@ -48,13 +48,13 @@ test('the same schemas give the same bytes, each ending in a newline', async () 
 describe('openapi.json', () => {
   const openapi = (): JsonObject => JSON.parse(textOf('openapi.json'))
 
-  test('every reference leads somewhere', () => {
+  test('every reference has a target', () => {
     const references = [...objectsIn(openapi())].flatMap(({ $ref }) => (typeof $ref === 'string' ? [$ref] : []))
     expect(references.length).toBeGreaterThan(10)
     expect(references.filter((reference) => at(openapi(), reference) === undefined)).toEqual([])
   })
 
-  test('every media type has a schema that its examples fit', () => {
+  test('every example matches the schema of its media type', () => {
     const ajv = validator().addVocabulary(['components'])
     ajv.addSchema({ $id: 'document', components: openapi().components }, 'document', undefined, false)
     const media = [...objectsIn(openapi())].filter(({ schema, examples }) => isObject(schema) && isObject(examples))
@@ -82,7 +82,7 @@ describe('openapi.json', () => {
 })
 
 describe('asyncapi.json', () => {
-  test('a parser of the specification finds no fault', async () => {
+  test('an AsyncAPI parser finds no error', async () => {
     const { document, diagnostics } = await new Parser().parse(textOf('asyncapi.json'))
     expect(diagnostics.filter(({ severity }) => severity <= 1)).toEqual([])
     const addresses = document
@@ -96,12 +96,12 @@ describe('asyncapi.json', () => {
     )
   })
 
-  test('the parser would find one', async () => {
+  test('the parser finds an error in a wrong document', async () => {
     const { diagnostics } = await new Parser().parse(textOf('asyncapi.json').replaceAll('"address"', '"adress"'))
     expect(diagnostics.filter(({ severity }) => severity <= 1)).not.toEqual([])
   })
 
-  test('topics and messages with people in them are marked as personal data, and no others', () => {
+  test('exactly the topics and messages with contacts are marked as personal data', () => {
     const marked = [...objectsIn(JSON.parse(textOf('asyncapi.json')))]
       .filter((object) => object['x-personal-data'] === true && typeof object.title === 'string')
       .map(({ title }) => title)
@@ -113,7 +113,7 @@ describe('asyncapi.json', () => {
     ])
   })
 
-  test('every member of every event and header says whether it is about a person; those of a contact are', () => {
+  test('every member of events and headers is marked as personal data or not; members of a contact are', () => {
     const document: JsonObject = JSON.parse(textOf('asyncapi.json'))
     const members = [...objectsIn(document)].flatMap(({ properties }) =>
       isObject(properties) ? Object.entries(properties) : [],
@@ -124,7 +124,7 @@ describe('asyncapi.json', () => {
     expect(about.map(([name]) => name).toSorted()).toEqual(['additional_fields', 'contacts', 'phone', 'tags'])
   })
 
-  test('every topic says its key, partitions, retention, guarantee and who may read it', () => {
+  test('every topic has its key, partitions, retention, guarantee and readers', () => {
     for (const [alias, topic] of Object.entries(topics)) {
       expect(at(JSON.parse(textOf('asyncapi.json')), `#/channels/${alias}`)).toMatchObject({
         address: topic.name,
@@ -139,7 +139,7 @@ describe('asyncapi.json', () => {
 })
 
 describe('JSON Schemas', () => {
-  test('each stands alone and compiles strictly', () => {
+  test('each compiles in strict mode without other files', () => {
     const paths = [...documents.keys()].filter((path) => path.endsWith('.schema.json'))
     expect(paths.length).toBe(1 + 2 * Object.values(topics).flatMap((topic: Topic) => [...topic.events]).length)
     for (const path of paths) expect(() => validator().compile(JSON.parse(textOf(path))), path).not.toThrow()
@@ -154,12 +154,12 @@ describe('errors.md', () => {
 })
 
 describe('events.md', () => {
-  test.each(Object.values<Topic>(topics).map(({ name }) => name))('%s has its section', (name) => {
+  test.each(Object.values<Topic>(topics).map(({ name }) => name))('%s has a section', (name) => {
     expect(textOf('events.md')).toContain(`\n## ${name}\n`)
   })
 
   test.each(Object.values<Topic>(topics).flatMap(({ events }) => events.map((event: EventType) => event)))(
-    '$type shows every member and header, and its sample',
+    '$type has every member, every header and its sample',
     (event) => {
       const [, section = ''] = textOf('events.md').split(`\n## ${event.type}\n`)
       const [own = ''] = section.split('\n## ')
@@ -171,7 +171,7 @@ describe('events.md', () => {
 })
 
 describe('config.md', () => {
-  test.each(Object.entries(variables))('%s has its row, with its default', (name, schema) => {
+  test.each(Object.entries(variables))('%s has a row with its default', (name, schema) => {
     const row = textOf('config.md')
       .split('\n')
       .find((line) => line.startsWith(`| \`${name}\` |`))
