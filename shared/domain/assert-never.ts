@@ -1,4 +1,4 @@
-/** Marks a branch that the types rule out: the compiler refuses a union whose member was forgotten. */
+/** For the default branch of a switch over a union: the compiler rejects the call if a member is not handled. */
 export function assertNever(value: never): never {
-  throw new Error('A value outside of its type got here; its union has a member that is not handled.', { cause: value })
+  throw new Error('The switch does not handle this value.', { cause: value })
 }

@@ -1,80 +1,120 @@
 import { type CountryCode, isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js/max'
 import metadata from 'libphonenumber-js/metadata.max.json'
 import library from 'libphonenumber-js/package.json' with { type: 'json' }
-import { type PhoneText, readPhoneText } from './phone-text.ts'
 
-/** The region whose numbering plan reads numbers without a country: ISO 3166-1 alpha-2, upper case. */
+/** The region that applies to numbers without a country code: ISO 3166-1 alpha-2, upper case. */
 export type Region = CountryCode
 
-/** Names the rules that judged the numbers: other metadata may judge some of them otherwise. */
+/** The version of the phone metadata. Another version may accept other numbers. */
 export const phoneMetadataVersion = `libphonenumber-js ${library.version} max`
 
-/** True when the phone metadata knows the region. */
+/** True when the phone metadata contains the region. */
 export const isRegion = (text: string): text is Region => isSupportedCountry(text)
 
-/** ITU-T E.164, section 6.1. The parser takes longer ones, which can't be called from abroad. */
-const longestNumber = 15
+/** ITU-T E.164, section 6.1. The parser also accepts longer numbers, which cannot be called from abroad. */
+const maxDigits = 15
 
 /**
- * The number in E.164, or null when the text is not a valid phone number. Each form has one reading, and the first
- * rule that applies decides: a wrong person is worse than a refused number. "Valid" is libphonenumber's judgement.
+ * The number in E.164, or null when the text is not a valid phone number by libphonenumber. The first rule that gives a
+ * valid number decides. Ambiguous numbers are refused: a call to a wrong person is worse than a refused contact.
  */
 export function normalizePhone(input: string, region: Region): string | null {
   const text = readPhoneText(input)
   if (text === null) return null
-  // 1. Written internationally.
-  if (text.plus) return international(text.digits)
-  if (text.digits.startsWith('00')) return international(text.digits.slice(2))
-  return withoutCountry(text, region)
+  // 1. International format: a plus or 00.
+  if (text.plus) return parseInternational(text.digits)
+  if (text.digits.startsWith('00')) return parseInternational(text.digits.slice(2))
+  return parseInRegion(text, region)
 }
 
-function withoutCountry({ digits }: PhoneText, region: Region): string | null {
-  const { callingCode, trunkPrefix, lengths } = planOf(region)
+function parseInRegion({ digits }: PhoneText, region: Region): string | null {
+  const { callingCode, trunkPrefix, lengths } = regionPlanOf(region)
   const afterTrunk = trunkPrefix !== '' && digits.startsWith(trunkPrefix) ? digits.slice(trunkPrefix.length) : null
   return (
-    // 2. Trunk prefix, then a national number.
-    (afterTrunk !== null ? national(callingCode, afterTrunk) : null) ??
-    // 3. The region's own calling code without the plus.
-    (digits.startsWith(callingCode) ? national(callingCode, digits.slice(callingCode.length)) : null) ??
-    // 4. A national number alone.
-    national(callingCode, digits) ??
-    // 5. Another country's number without the plus, unless it looks like a mistyped one of the region.
-    (afterTrunk !== null && lengths.has(afterTrunk.length) ? null : exactly(digits))
+    // 2. The trunk prefix, then a national number.
+    (afterTrunk !== null ? parseNational(callingCode, afterTrunk) : null) ??
+    // 3. The calling code of the region without the plus.
+    (digits.startsWith(callingCode) ? parseNational(callingCode, digits.slice(callingCode.length)) : null) ??
+    // 4. A national number.
+    parseNational(callingCode, digits) ??
+    // 5. The number of another country without the plus, unless it may be a mistyped number of the region.
+    (afterTrunk !== null && lengths.has(afterTrunk.length) ? null : parseUnchanged(digits))
   )
 }
 
-/** The parser reads what follows the calling code: it knows each country's habits, such as +44 (0)20. */
-function international(digits: string): string | null {
-  return isWritten(digits) ? `+${digits}` : parsed(digits)
+/** The digits of a phone number as written, and whether a plus precedes them. No rule of a country is applied yet. */
+type PhoneText = { readonly plus: boolean; readonly digits: string }
+
+const plainNumber = /^(\+?)([0-9]+)$/
+
+/**
+ * Line breaks and other control characters are not spaces: the digits before and after one may be two numbers. Only
+ * parentheses may also stand before the first and after the last digit, because they may enclose these digits.
+ */
+const space = '\\p{Zs}\\t'
+const separator = `[${space}\\p{Dash}\\u00AD./\\uFF0E\\uFF0F()\\uFF08\\uFF09]`
+const formattedNumber = new RegExp(
+  `^[${space}(\\uFF08]*([+\\uFF0B]${separator}*)?(\\p{Nd}(?:${separator}*\\p{Nd})*)[${space})\\uFF09]*$`,
+  'u',
+)
+const separators = new RegExp(separator, 'gu')
+const nonAsciiDigit = /[^0-9]/gu
+const decimalDigit = /^\p{Nd}$/u
+
+/**
+ * Reads a phone number: digits of any script, one leading plus (also full-width), and between the digits spaces,
+ * hyphens, dashes, dots, slashes and parentheses. Null for other text, for example with letters or an extension.
+ */
+function readPhoneText(input: string): PhoneText | null {
+  const text = input.trim()
+  const plain = plainNumber.exec(text)
+  if (plain !== null) return { plus: plain[1] === '+', digits: plain[2] ?? '' }
+  const match = formattedNumber.exec(text)
+  if (match === null) return null
+  const digits = (match[2] ?? '').replace(separators, '').replace(nonAsciiDigit, asciiDigit)
+  return { plus: match[1] !== undefined, digits }
+}
+
+/** Each script's decimal digits 0 to 9 are ten consecutive code points (Unicode Standard, section 4.6). */
+function asciiDigit(digit: string): string {
+  const codePoint = digit.codePointAt(0) ?? 0
+  let zero = codePoint
+  while (decimalDigit.test(String.fromCodePoint(zero - 1))) zero -= 1
+  return String((codePoint - zero) % 10)
+}
+
+/** The parser also handles trunk prefixes after the calling code, such as +44 (0)20. */
+function parseInternational(digits: string): string | null {
+  return isSurelyValid(digits) ? `+${digits}` : parseFully(digits)
 }
 
 /**
- * `nationalNumber` behind `callingCode`. The parser may rewrite it by the country's rule (Argentina: 11 15 … is
- * +54 9 11 …), but it may not drop digits: a trunk prefix was read before or is not there, a second one is a mistake.
+ * Parses a national number. The parser may rewrite it by a rule of the country (Argentina: 11 15 … is +54 9 11 …), but
+ * must not drop digits: the caller has removed the trunk prefix, and a second prefix is a mistake.
  */
-function national(callingCode: string, nationalNumber: string): string | null {
+function parseNational(callingCode: string, nationalNumber: string): string | null {
   const digits = callingCode + nationalNumber
-  if (isWritten(digits)) return `+${digits}`
-  const number = parsed(digits)
+  if (isSurelyValid(digits)) return `+${digits}`
+  const number = parseFully(digits)
   if (number === null || number === `+${digits}`) return number
   return nationalNumber.endsWith(number.slice(1 + callingCode.length)) ? null : number
 }
 
-/** All digits as they are, or nothing. */
-const exactly = (digits: string): string | null =>
-  isWritten(digits) || parsed(digits) === `+${digits}` ? `+${digits}` : null
+/** The number of these very digits; null when it is invalid or the parser would rewrite it. */
+const parseUnchanged = (digits: string): string | null =>
+  isSurelyValid(digits) || parseFully(digits) === `+${digits}` ? `+${digits}` : null
 
-/** The full parser's judgement on `+digits`. It gets bare digits, so none of its readings of text can apply. */
-function parsed(digits: string): string | null {
-  if (digits.length > longestNumber) return null
+/** The result of the full parser for `+digits`. The input is digits only, so no rule of the parser for text applies. */
+function parseFully(digits: string): string | null {
+  if (digits.length > maxDigits) return null
   const number = parsePhoneNumberFromString(`+${digits}`, { extract: false })
-  if (number === undefined || number.number.length > 1 + longestNumber || !number.isValid()) return null
+  if (number === undefined || number.number.length > 1 + maxDigits || !number.isValid()) return null
   return number.number
 }
 
-/** True: the full parser would answer these very digits. False says nothing. About thirty times as fast. */
-function isWritten(digits: string): boolean {
-  if (digits.length > longestNumber) return false
+/** True: the full parser would return these digits unchanged. False: unknown. About thirty times as fast. */
+function isSurelyValid(digits: string): boolean {
+  if (digits.length > maxDigits) return false
   for (let length = 1; length <= 3; length += 1) {
     const pattern = fastPattern(digits.slice(0, length))
     if (pattern !== null) return pattern.test(digits.slice(length))
@@ -82,7 +122,7 @@ function isWritten(digits: string): boolean {
   return false
 }
 
-/** Made on first use: compiling all would cost every process its start, and most see few countries. */
+/** Compiled on first use: most processes see few countries, and compiling all patterns would slow down each start. */
 const fastPatterns = new Map<string, RegExp | null>()
 
 function fastPattern(callingCode: string): RegExp | null {
@@ -94,7 +134,7 @@ function fastPattern(callingCode: string): RegExp | null {
   return pattern
 }
 
-/** The columns of a numbering plan in the library's metadata that matter here. */
+/** The columns of the library's metadata that are used here, for one country. */
 type NumberingPlan = {
   readonly callingCode: string
   readonly trunkPrefix: string
@@ -132,7 +172,7 @@ function numberingPlan(row: readonly unknown[]): NumberingPlan {
   }
 }
 
-/** The plans behind a calling code, the main country's first; none for a code that doesn't exist. */
+/** The plans of all countries with this calling code, the main country's first; none for an unknown code. */
 function plansOf(callingCode: string): readonly NumberingPlan[] {
   const own = Object.hasOwn(metadata.country_calling_codes, callingCode)
   const regions = own ? (metadata.country_calling_codes[callingCode] ?? []) : []
@@ -142,9 +182,9 @@ function plansOf(callingCode: string): readonly NumberingPlan[] {
 }
 
 /**
- * National numbers that libphonenumber finds valid as they are. It first drops or rewrites a national prefix where the
- * rest is plausible, then picks the country (by leading digits, else by the first whose types match), then asks that
- * country's general and type patterns. Where this expression can't be sure of the first step, it does not match.
+ * Matches only national numbers that libphonenumber accepts unchanged. The library removes or rewrites a national prefix,
+ * selects the country by leading digits or else by the first matching type, and tests that country's patterns. The
+ * pattern does not match where the prefix rule might change the number.
  */
 function compileFastPattern(callingCode: string): RegExp | null {
   const plans = plansOf(callingCode)
@@ -169,13 +209,13 @@ const typePattern = ({ pattern, lengths }: NumberingPlan['types'][number]): stri
 type RegionPlan = {
   readonly callingCode: string
   readonly trunkPrefix: string
-  /** How many digits the calling code's national numbers can have, whichever of its countries they belong to. */
+  /** The possible numbers of digits of a national number, of any country with this calling code. */
   readonly lengths: ReadonlySet<number>
 }
 
 const regionPlans = new Map<Region, RegionPlan>()
 
-function planOf(region: Region): RegionPlan {
+function regionPlanOf(region: Region): RegionPlan {
   let plan = regionPlans.get(region)
   if (plan === undefined) {
     const { callingCode, trunkPrefix } = numberingPlan(metadata.countries[region] ?? [])

@@ -1,12 +1,12 @@
 import type { Language } from '#schemas/errors.ts'
 import type { Permission } from '#schemas/http/contracts.ts'
 
-/** An API client as every request sees it. */
+/** The settings of an API client that a request needs. */
 export type ApiClient = {
   readonly clientId: string
   readonly name: string
   readonly permissions: readonly Permission[]
-  /** Requests per second; 0 is unlimited; null takes the service's default. */
+  /** Requests per second; 0 is unlimited; null is the default of the service. */
   readonly ratePerSecond: number | null
   /** CIDR blocks; empty allows any address. */
   readonly allow: readonly string[]
@@ -19,8 +19,8 @@ export type ApiClient = {
 
 export interface ApiClients {
   /**
-   * The client that a key belongs to, or null for a malformed, unknown, revoked or expired one. Compared in constant
-   * time. A change takes effect within 5 s. Throws `DependencyLost` when that cannot be known.
+   * The client of an API key; null when the key is malformed, unknown, revoked or expired. Keys are compared in constant
+   * time. Changes take effect within 5 s. Throws `DependencyLost` when the store is unavailable.
    */
   authenticate(apiKey: string): Promise<ApiClient | null>
 }

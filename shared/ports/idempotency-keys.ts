@@ -1,7 +1,7 @@
 import type { Timestamp } from '#schemas/primitives.ts'
 import type { Instant } from './clock.ts'
 
-/** Everything the plan of an import depends on beside its body, so that a repeat plans, or refuses, the same. */
+/** All inputs of an import's plan except the body. Stored with the claim, so that a repeat gives the same plan. */
 export type PlanInputs = {
   readonly chunkSize: number
   readonly maxContacts: number
@@ -19,7 +19,7 @@ export type Claim = {
   readonly plan: PlanInputs
   readonly state: 'in_progress' | 'active'
   readonly leaseUntil: Instant
-  /** How many holders there have been; 1 is the first. Only the newest may finish. */
+  /** Fencing token: 1 for the first holder, one more for each take-over. Only the newest holder may finish. */
   readonly fence: number
   /** The 202 body, byte for byte; null while in progress. */
   readonly response: string | null
@@ -37,9 +37,9 @@ export type ClaimRequest = Pick<
 }
 
 /**
- * - yours: this caller holds the lease; `claim.fence` > 1 says that an earlier holder may have appended already
- * - replay: answered before; this access is counted
- * - in_progress: another holder's lease runs
+ * - yours: the caller holds the lease; if `claim.fence` > 1, an earlier holder may already have appended the import
+ * - replay: the response is stored; this access is counted
+ * - in_progress: another holder has a running lease
  * - conflict: the key was used with another payload
  */
 export type ClaimOutcome =
@@ -48,15 +48,15 @@ export type ClaimOutcome =
   | { readonly is: 'in_progress'; readonly claim: Claim }
   | { readonly is: 'conflict'; readonly createdAt: Timestamp }
 
-/** All methods throw `DependencyLost` when the store cannot be reached; an expired record is as if absent. */
+/** All methods throw `DependencyLost` when the store is unavailable, and treat an expired claim as absent. */
 export interface IdempotencyKeys {
-  /** Inserts, reads or takes over. The payload is compared before the lease is looked at. */
+  /** Inserts, reads or takes over the claim. The payload hash is compared before the lease is checked. */
   claim(request: ClaimRequest, now: Instant): Promise<ClaimOutcome>
-  /** Stores the response and counts the first access. False when a later holder has the claim. */
+  /** Stores the response and counts the first access. Returns false when a later holder has the claim. */
   finish(claim: Claim, response: string, now: Instant): Promise<boolean>
   /**
-   * Gives an unfinished claim up so that the key can be used again; nothing happens when a later holder has it. Only for
-   * a caller who knows that no holder of the claim has appended anything, or still will.
+   * Deletes an unfinished claim so that the key can be used again. Does nothing when a later holder has the claim. Call
+   * this only when no holder of the claim has appended the import or may still append it.
    */
   release(claim: Claim): Promise<void>
 }

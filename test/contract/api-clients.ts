@@ -3,12 +3,12 @@ import type { ApiClient, ApiClients } from '#shared/ports/api-clients.ts'
 
 export type ClientsUnderTest = {
   readonly clients: ApiClients
-  /** Makes a client with these settings and returns its key. */
+  /** Creates a client with these settings and returns its key. */
   readonly register: (
     client: Omit<ApiClient, 'clientId'>,
   ) => Promise<{ readonly clientId: string; readonly apiKey: string }>
   readonly revoke: (clientId: string) => Promise<void>
-  /** Lets the 5 s pass in which an old answer may still be given. */
+  /** Moves the clock 5 s forward; until then an old result may be returned. */
   readonly pass5Seconds: () => void
 }
 
@@ -23,16 +23,16 @@ export const clientSettings: Omit<ApiClient, 'clientId'> = {
   chunkSize: 250,
 }
 
-/** What every source of API clients promises. */
+/** The contract of `ApiClients`, for every adapter. */
 export function apiClientsContract(open: () => ClientsUnderTest): void {
-  test('a key gives its client with all settings', async () => {
+  test('a key returns its client with all settings', async () => {
     const { clients, register } = open()
     await register({ ...clientSettings, name: 'Other' })
     const { clientId, apiKey } = await register(clientSettings)
     expect(await clients.authenticate(apiKey)).toEqual({ clientId, ...clientSettings })
   })
 
-  test('a key that is malformed, unknown or of the right id with a wrong secret gives none', async () => {
+  test('a key that is malformed, unknown, or has the right id and a wrong secret returns null', async () => {
     const { clients, register } = open()
     const { apiKey } = await register(clientSettings)
     const last = apiKey.endsWith('A') ? 'B' : 'A'

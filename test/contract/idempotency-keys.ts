@@ -19,7 +19,7 @@ const expired = now + retentionMs
 
 export const payloadHash = (payload: string) => createHash('sha256').update(payload).digest('hex')
 
-/** A claim request of a new import; the same payload, client and key unless said otherwise. */
+/** A claim request of a new import. Without changes the payload, client and key are always the same. */
 export function claimRequest(changes: Partial<ClaimRequest> = {}): ClaimRequest {
   return {
     clientId: 'client',
@@ -50,7 +50,7 @@ const tally = (outcomes: readonly ClaimOutcome[]) => {
   return counts
 }
 
-/** What every store of idempotency keys promises. */
+/** The contract of `IdempotencyKeys` and `ClaimRecords`, for every adapter. */
 export function idempotencyKeysContract(open: () => Keys): void {
   claiming(open)
   replaying(open)
@@ -60,7 +60,7 @@ export function idempotencyKeysContract(open: () => Keys): void {
 }
 
 function claiming(open: () => Keys) {
-  test('the first claim is the caller’s and keeps every input of the plan', async () => {
+  test('the first claim belongs to the caller and stores every input of the plan', async () => {
     const keys = open()
     const request = claimRequest()
     const outcome = await keys.claim(request, now)
@@ -79,7 +79,7 @@ function claiming(open: () => Keys) {
     expect(await keys.find('client', 'key', now)).toEqual(claim)
   })
 
-  test('of 100 simultaneous claims of one key exactly one is the caller’s', async () => {
+  test('of 100 simultaneous claims of one key exactly one succeeds', async () => {
     const keys = open()
     const outcomes = await atOnce(100, () => keys.claim(claimRequest(), now))
     expect(tally(outcomes)).toEqual({ yours: 1, in_progress: 99, replay: 0, conflict: 0 })
@@ -87,7 +87,7 @@ function claiming(open: () => Keys) {
     expect(jobs.size).toBe(1)
   })
 
-  test('of two payloads at once under one key exactly one is accepted', async () => {
+  test('of two simultaneous payloads with one key exactly one is accepted', async () => {
     const keys = open()
     const outcomes = await atOnce(100, (index) =>
       keys.claim(claimRequest({ payloadHash: payloadHash(`payload ${index % 2}`) }), now),
@@ -95,14 +95,14 @@ function claiming(open: () => Keys) {
     expect(tally(outcomes)).toEqual({ yours: 1, in_progress: 49, replay: 0, conflict: 50 })
   })
 
-  test('while the lease runs, the same payload is in progress', async () => {
+  test('a repeat of the same payload during the lease is in progress', async () => {
     const keys = open()
     const first = await claimed(keys)
     const second = await keys.claim(claimRequest(), leaseOver - 1)
     expect(second).toEqual({ is: 'in_progress', claim: first })
   })
 
-  test('keys differ by case, by client and by any visible character', async () => {
+  test('keys differ by case, by client, and by any visible character', async () => {
     const keys = open()
     const visible = Array.from({ length: 94 }, (_, index) => String.fromCharCode(33 + index)).join('')
     const names = ['key', 'KEY', '$key', 'a.b', 'a:b', visible, 'x'.repeat(255)]
@@ -111,7 +111,7 @@ function claiming(open: () => Keys) {
     for (const key of names) expect((await keys.find('client', key, now))?.key).toBe(key)
   })
 
-  test('inputs that look like expressions of a database are kept as they are', async () => {
+  test('inputs that look like MongoDB expressions are stored as plain text', async () => {
     const keys = open()
     const plan = { chunkSize: 10, maxContacts: 1, region: '$region', phoneMetadataVersion: '$$NOW' }
     expect((await claimed(keys, { plan, correlationId: '$_id' })).plan).toEqual(plan)
@@ -120,7 +120,7 @@ function claiming(open: () => Keys) {
 }
 
 function replaying(open: () => Keys) {
-  test('replay returns the first response byte for byte and counts the access', async () => {
+  test('a replay returns the first response byte for byte and counts the access', async () => {
     const keys = open()
     const response = '{ "text": "\\u0000 é $set" }'
     expect(await keys.finish(await claimed(keys), response, now + 1)).toBe(true)
@@ -141,7 +141,7 @@ function replaying(open: () => Keys) {
     expect(await keys.find('client', 'key', now)).toMatchObject({ accessCount: 101, accessedAt: now + 99 })
   })
 
-  test('another payload is a conflict with the creation of the first, is not counted and changes nothing', async () => {
+  test('another payload is a conflict: it returns the creation time of the first, is not counted, and changes nothing', async () => {
     const keys = open()
     await keys.finish(await claimed(keys), 'response', now)
     const before = await keys.find('client', 'key', now)
@@ -153,7 +153,7 @@ function replaying(open: () => Keys) {
 }
 
 function takingOver(open: () => Keys) {
-  test('a lease that ended is taken over with the first inputs and the next fence', async () => {
+  test('an expired lease is taken over with the inputs of the first claim and the next fence', async () => {
     const keys = open()
     const first = await claimed(keys)
     const plan = { chunkSize: 7, maxContacts: 5, region: 'DE', phoneMetadataVersion: '9' }
@@ -169,7 +169,7 @@ function takingOver(open: () => Keys) {
     expect(await keys.find('client', 'key', now)).toMatchObject({ fence: 2 })
   })
 
-  test('another payload is a conflict even when the lease has ended', async () => {
+  test('another payload is a conflict even after the lease has expired', async () => {
     const keys = open()
     await claimed(keys)
     const outcome = await keys.claim(claimRequest({ payloadHash: payloadHash('other') }), leaseOver)
@@ -177,7 +177,7 @@ function takingOver(open: () => Keys) {
     expect(await keys.find('client', 'key', now)).toMatchObject({ fence: 1 })
   })
 
-  test('the former holder cannot finish, the new one can', async () => {
+  test('after a take-over the former holder cannot finish, the new holder can', async () => {
     const keys = open()
     const former = await claimed(keys)
     const newer = await claimed(keys, {}, leaseOver)
@@ -188,7 +188,7 @@ function takingOver(open: () => Keys) {
     expect(await keys.find('client', 'key', now)).toMatchObject({ state: 'active', response: 'newer' })
   })
 
-  test('of many holders that finish at once each is told whether its own claim was taken over', async () => {
+  test('each of many holders that finish simultaneously gets the result for its own claim', async () => {
     const keys = open()
     const holders = await Promise.all(Array.from({ length: 20 }, (_, index) => claimed(keys, { key: `${index}` })))
     await Promise.all(holders.map(({ key }, index) => (index % 3 === 0 ? claimed(keys, { key }, leaseOver) : null)))
@@ -202,12 +202,12 @@ function takingOver(open: () => Keys) {
 }
 
 function ending(open: () => Keys) {
-  test('a holder whose lease ended finishes as long as nobody took over', async () => {
+  test('a holder whose lease has expired can finish if there was no take-over', async () => {
     const keys = open()
     expect(await keys.finish(await claimed(keys), 'late', leaseOver + 1)).toBe(true)
   })
 
-  test('finishing twice keeps the first response and its count', async () => {
+  test('a second finish changes neither the response nor the access count', async () => {
     const keys = open()
     const claim = await claimed(keys)
     await keys.finish(claim, 'first', now)
@@ -237,7 +237,7 @@ function ending(open: () => Keys) {
     expect(await keys.find('client', 'key', now)).toBeNull()
   })
 
-  test('a released claim cannot be finished, nor the claim that came after it be released, by a former holder', async () => {
+  test('a former holder can neither finish a released claim nor release the next claim of the key', async () => {
     const keys = open()
     const former = await claimed(keys)
     await keys.release(await claimed(keys, {}, leaseOver))
@@ -248,7 +248,7 @@ function ending(open: () => Keys) {
     expect(await keys.find('client', 'key', now)).toEqual(next)
   })
 
-  test('nothing is released after the response is stored', async () => {
+  test('release does nothing after the response is stored', async () => {
     const keys = open()
     const claim = await claimed(keys)
     await keys.finish(claim, 'response', now)
@@ -256,7 +256,7 @@ function ending(open: () => Keys) {
     expect(await keys.find('client', 'key', now)).toMatchObject({ state: 'active' })
   })
 
-  test('an expired record is as if absent, and the key a new import', async () => {
+  test('an expired claim is treated as absent, and its key starts a new import', async () => {
     const keys = open()
     const first = await claimed(keys)
     await keys.finish(first, 'response', now)
@@ -273,7 +273,7 @@ function ending(open: () => Keys) {
 }
 
 function finding(open: () => Keys) {
-  test('a claim is found by its job, by its own client alone', async () => {
+  test('a claim is found by its job id, for its own client only', async () => {
     const keys = open()
     const claim = await claimed(keys)
     expect(await keys.findByJob('client', claim.jobId)).toEqual(claim)
@@ -281,7 +281,7 @@ function finding(open: () => Keys) {
     expect(await keys.findByJob('client', randomUUID())).toBeNull()
   })
 
-  test('a key is found by its own client alone', async () => {
+  test('a claim is found by its key, for its own client only', async () => {
     const keys = open()
     await claimed(keys)
     expect(await keys.find('other', 'key', now)).toBeNull()

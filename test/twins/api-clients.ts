@@ -1,13 +1,13 @@
 import type { ApiClient, ApiClients } from '#shared/ports/api-clients.ts'
 
 export type MemoryApiClients = ApiClients & {
-  /** Makes the key belong to the client. */
+  /** Registers a client under an API key. */
   put(apiKey: string, client: ApiClient): void
-  /** Ends all keys of a client. */
+  /** Removes all keys of a client. */
   remove(clientId: string): void
 }
 
-/** API clients in this process alone, for tests. */
+/** API clients in memory. Fulfils the same contract as the registry in MongoDB. */
 export function createMemoryApiClients(): MemoryApiClients {
   const clients = new Map<string, ApiClient>()
   return {

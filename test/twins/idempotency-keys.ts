@@ -7,7 +7,7 @@ import type {
   IdempotencyKeys,
 } from '#shared/ports/idempotency-keys.ts'
 
-/** Idempotency keys in this process alone, for tests: the same promises as the store in MongoDB. */
+/** Idempotency keys in memory. Fulfils the same contract as the store in MongoDB. */
 export function createMemoryIdempotencyKeys(): IdempotencyKeys & ClaimRecords {
   const claims = new Map<string, Claim>()
   const store = (claim: Claim): Claim => {

@@ -10,7 +10,7 @@ const text = fc.string({ unit: 'binary', maxLength: 40 })
 const status = fc.option(fc.integer({ min: 100, max: 599 }))
 const duration_ms = fc.nat({ max: 10_000 })
 
-/** Any JSON as a reader gets it: what survives a round trip through text. */
+/** Any JSON value after a round trip through text. */
 const json = fc.jsonValue({ noUnicodeString: false }).map((value): unknown => JSON.parse(JSON.stringify(value)))
 
 export const contact = fc.record({
@@ -85,7 +85,7 @@ const jobOutcome = {
   completed_at: timestamp,
 }
 
-/** Every event there is, with data that its schema takes. */
+/** Any event, with data that matches its schema. */
 export const domainEvent: fc.Arbitrary<DomainEvent> = fc.oneof(
   fc.record({
     type: fc.constant('ImportAccepted' as const),

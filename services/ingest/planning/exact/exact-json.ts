@@ -1,27 +1,27 @@
 /**
- * JSON.parse keeps neither the digits of every number nor the order of names that look like array indexes, and
- * `additionalFields` travel unchanged. What it would change is parsed here in a way that JSON.stringify gives back.
+ * `additionalFields` must stay unchanged, but JSON.parse changes the digits of some numbers and the order of names that
+ * look like array indexes. This file parses such texts so that JSON.stringify restores both.
  */
 
 /**
- * A number that a double may not hold (15 significant digits always survive) or would print in other digits: `1e3`,
- * `1.50`, `-0`, `0.0000001`. Only where a number can stand; a text that looks like one costs time and nothing else.
+ * Matches a number that a double cannot represent (15 significant digits are always safe) or prints with other digits:
+ * `1e3`, `1.50`, `-0`, `0.0000001`. A match inside a string costs time only.
  */
 const mayLoseDigits = /[:,[]\s*(?:-0[,\]}\s]|-?(?:[\d.]{16}|[\d.]+[eE]|\d+\.\d*0(?!\d)|0\.000000))/
-/** `"12":`, or a name that may be digits written as escapes. */
+/** Matches `"12":`, and names that may be digits written as escapes. */
 const mayLoseOrder = /"\d+"\s*:|\\u003\d/
 
-/** Whether JSON.parse and JSON.stringify may not give back the numbers and the order of names of this JSON text. */
+/** True when JSON.parse and JSON.stringify may change numbers or the order of names of this JSON text. */
 export const changesInParsing = (text: string): boolean => mayLoseDigits.test(text) || mayLoseOrder.test(text)
 
 /**
- * The value of a valid JSON text, such that JSON.stringify writes each number in the digits of its source (JSON.parse
- * source text access, ECMAScript 2026) and each object's members in their order. Of a repeated name the last counts.
- * Recursive: for texts of bounded depth.
+ * Parses valid JSON so that JSON.stringify writes each number with its original digits (JSON.parse source text access,
+ * ECMAScript 2026) and members in their original order. Of a repeated name the last value remains. Recursive: only for
+ * texts of limited depth.
  */
 export const parseExactly = (text: string): unknown => JSON.parse(markIndexNames(text), restore)
 
-/** A mark in front makes a name that looks like an index keep its place; names that look marked get one more. */
+/** Prefix that keeps an index-like name in its position. Names that already look prefixed get one more. */
 const mark = '#'
 const needsMark = /^#*\d+$/
 const hasMark = /^#+\d+$/
@@ -69,7 +69,7 @@ function restore(_name: string, value: unknown, { source }: { source?: string })
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? inOrder(value) : value
 }
 
-/** JSON.stringify asks a proxy for its names and takes them in the order it is told; an object's own would be sorted. */
+/** JSON.stringify takes the names of a proxy in the order of `ownKeys`; those of a plain object would be sorted. */
 function inOrder(marked: object): object {
   const names = Object.keys(marked)
   if (!names.some((name) => hasMark.test(name))) return marked

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { ContactInput } from '#schemas/contact.ts'
 import type { Fault } from '#schemas/errors.ts'
-import { contactFaults, faultsSought, isContact } from './contact-faults.ts'
+import { contactFaults, isContact, maxFaults } from './contact-faults.ts'
 import { changesInParsing, parseExactly } from './exact-json.ts'
 
 export type ParsedContacts =
@@ -10,9 +10,9 @@ export type ParsedContacts =
   | { readonly is: 'refused'; readonly error: 'validation_failed'; readonly faults: readonly Fault[] }
 
 /**
- * The contacts of a request body (RFC 8259, UTF-8, no byte order mark), checked against the `ContactInput` schema and
- * the bounds that JSON Schema cannot state. Faults are JSON Pointers into the body, never its values. JSON.stringify
- * writes the `additionalFields` of a contact with the digits and the order of names that they came with.
+ * Parses and checks the contacts of a request body (RFC 8259, UTF-8, no byte order mark). Faults contain JSON Pointers
+ * into the body, never its values. JSON.stringify writes the resulting `additionalFields` with the digits and the order
+ * of names of the body.
  */
 export function parseContacts(body: Uint8Array, maxContacts: number): ParsedContacts {
   const json = parseJson(body)
@@ -26,7 +26,7 @@ export function parseContacts(body: Uint8Array, maxContacts: number): ParsedCont
   for (const [index, item] of items.entries()) {
     if (isContact(item)) contacts.push(item)
     else faults.push(...contactFaults(item, items === value ? `/${index}` : ''))
-    if (faults.length >= faultsSought) break
+    if (faults.length >= maxFaults) break
   }
   if (faults.length > 0) return invalid(faults)
   return { is: 'contacts', contacts: changesInParsing(text) ? withExactFields(contacts, text) : contacts }
@@ -45,7 +45,7 @@ function parseJson(body: Uint8Array): { readonly value: unknown; readonly text: 
   }
 }
 
-/** Only what is valid is parsed a second time: its depth is bounded. */
+/** Parses a second time. Recursive, so only for a valid body, whose depth is limited. */
 function withExactFields(contacts: readonly ContactInput[], text: string): readonly ContactInput[] {
   const value = parseExactly(text)
   const items: readonly unknown[] = Array.isArray(value) ? value : [value]
