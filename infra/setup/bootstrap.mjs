@@ -1,84 +1,67 @@
 /**
- * Makes a fresh clone ready: the dependencies of the lockfile, among them the Node the sources run on.
- * Plain JavaScript without dependencies, for whatever Node the machine has; a moment when nothing is to be done.
+ * Installs the dependencies of package-lock.json, among them the Node that runs the sources, when they are missing or of
+ * another version. Plain JavaScript without dependencies, because the Node of the machine may be older.
  */
 import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { exclusively } from './install-lock.mjs'
-import { installState, isNodeRecent, oldestNode, stampInstall } from './install-state.mjs'
+import { isInstalled, isNodeRecent, oldestNode } from './install-state.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const lock = join(root, '.cache', 'install.lock')
 const log = join(root, '.cache', 'install.log')
+const npmArgs = ['ci', '--ignore-scripts', '--include=dev', '--include=optional', '--loglevel=error']
 
-/** A fault a person can mend: its message is printed, without a stack trace. */
+/** A fault that the user can fix; its message is printed without a stack trace. */
 class SetupFault extends Error {}
 
 try {
-  if (process.platform === 'win32') throw new SetupFault('This runs on Linux and macOS: on Windows, use WSL.')
+  if (process.platform === 'win32') throw new SetupFault('Windows is not supported: use WSL.')
   if (!existsSync(join(root, 'package-lock.json'))) {
     throw new SetupFault('package-lock.json is missing: restore it with git checkout package-lock.json.')
   }
-  if (installState(root) !== 'current') await exclusively(lock, { onWait: sayWaiting, work: bringUpToDate })
+  if (!isInstalled(root)) {
+    await exclusively(join(root, '.cache', 'install.lock'), {
+      onWait: () => console.error('Waiting for another process that installs the dependencies …'),
+      work: async () => {
+        if (!isInstalled(root)) await install()
+      },
+    })
+  }
   checkNode()
 } catch (error) {
   console.error(error instanceof SetupFault ? error.message : error)
   process.exitCode = 1
 }
 
-function sayWaiting() {
-  console.error('Waiting for another process that is installing the dependencies …')
-}
-
-async function bringUpToDate() {
-  const state = installState(root)
-  if (state === 'outdated') await install()
-  if (state !== 'current') stampInstall(root)
-}
-
 async function install() {
-  const count = Object.keys(JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages).length - 1
-  console.error(`Installing the dependencies (up to ${count} packages) …`)
-  const since = Date.now()
+  console.error('Installing the dependencies …')
+  const begin = Date.now()
   const progress = setInterval(() => {
-    console.error(`  still installing (${Math.round((Date.now() - since) / 1_000)} s) …`)
+    console.error(`  still installing (${Math.round((Date.now() - begin) / 1_000)} s) …`)
   }, 5_000)
-  const { exitCode, output } = await npm([
-    'ci',
-    '--ignore-scripts',
-    '--include=dev',
-    '--include=optional',
-    '--loglevel=error',
-  ])
+  const { exitCode, output } = await npm()
   clearInterval(progress)
   if (exitCode === 0) return
-  // npm leaves what it had unpacked when it was interrupted.
+  // npm does not remove the packages of an interrupted installation.
   rmSync(join(root, 'node_modules'), { recursive: true, force: true })
   mkdirSync(dirname(log), { recursive: true })
   writeFileSync(log, output)
-  const code = /npm error code (\S+)/.exec(output)?.[1]
-  if (code === 'EUSAGE') {
-    throw new SetupFault(
-      'package.json and package-lock.json do not match: restore both with git checkout package.json package-lock.json.',
-    )
-  }
-  const reason = code === undefined ? `exit code ${exitCode}` : code
+  const code = /npm error code (\S+)/.exec(output)?.[1] ?? `exit code ${exitCode}`
   throw new SetupFault(
-    `The dependencies could not be installed (npm: ${reason}; its output: ${log}): check the network and npm's settings and run this again.`,
+    code === 'EUSAGE'
+      ? 'package.json and package-lock.json do not match: restore both with git checkout package.json package-lock.json.'
+      : `npm could not install the dependencies (${code}; its output: ${log}): check the network and npm's settings and run this again.`,
   )
 }
 
-/**
- * Ctrl-C reaches npm as well: it is waited for, so that nothing goes on behind our back.
- * @param {string[]} args
- * @returns {Promise<{ exitCode: number, output: string }>}
- */
-async function npm(args) {
+/** @returns {Promise<{ exitCode: number, output: string }>} */
+async function npm() {
   const script = process.env.npm_execpath ?? ''
   const [command, ...first] = /\.c?js$/.test(script) ? [process.execPath, script] : ['npm']
-  const child = spawn(command, [...first, ...args], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(command, [...first, ...npmArgs], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+  // Waits for npm also after Ctrl-C, so that nothing is written to node_modules after this process has ended.
   const forward = () => child.kill('SIGINT')
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, forward)
   let output = ''
@@ -98,23 +81,23 @@ async function npm(args) {
   return { exitCode, output }
 }
 
-/** npm scripts put node_modules/.bin first on PATH, so the Node from there is the one that matters. */
+/** npm scripts put node_modules/.bin first on PATH, so that the Node there runs the sources. */
 function checkNode() {
   const bundled = join(root, 'node_modules', '.bin', 'node')
   const version = existsSync(bundled) ? versionOf(bundled) : process.versions.node
   if (isNodeRecent(version)) return
   throw new SetupFault(
-    `Node ${oldestNode} or newer is needed, this is ${version}, and none comes with the dependencies for ${process.platform}-${process.arch}: install Node 24.`,
+    `Node ${oldestNode} or newer is needed, this is ${version}, and npm has none for ${process.platform}-${process.arch}: install Node 24.`,
   )
 }
 
-/** @param {string} binary */
-function versionOf(binary) {
+/** @param {string} node */
+function versionOf(node) {
   try {
-    return execFileSync(binary, ['-p', 'process.versions.node'], { encoding: 'utf8' }).trim()
+    return execFileSync(node, ['-p', 'process.versions.node'], { encoding: 'utf8' }).trim()
   } catch {
     throw new SetupFault(
-      `The Node that comes with the dependencies does not run on this machine (${binary}): install Node 24 and remove that file.`,
+      `The installed Node does not run on this machine (${node}): remove node_modules, or install Node 24 and remove that file.`,
     )
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Where a Chromium may be, the most wanted first.
+ * Paths at which Chromium may be installed, in the order of preference. CHROMIUM replaces them.
  * @returns {string[]}
  */
 export function chromiumPaths() {

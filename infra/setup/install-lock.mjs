@@ -1,49 +1,44 @@
-import { linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
-const staleAfterMs = 15 * 60_000
+/** Longer than any installation: the pid in an older lock may belong to another process by now. */
+const oldestLockMs = 15 * 60_000
 
 /**
  * Runs `work` while no other process of this checkout does; waits for one that does.
- * @template T
- * @param {string} path
- * @param {{ onWait: () => void, work: () => Promise<T> }} job
- * @returns {Promise<T>}
+ * @param {string} lock a file
+ * @param {{ onWait: () => void, work: () => Promise<void> }} job
  */
-export async function exclusively(path, { onWait, work }) {
-  mkdirSync(dirname(path), { recursive: true })
-  for (let waited = false; !take(path); waited = true) {
+export async function exclusively(lock, { onWait, work }) {
+  mkdirSync(dirname(lock), { recursive: true })
+  for (let waited = false; !take(lock); waited = true) {
     if (!waited) onWait()
-    if (isStale(path)) rmSync(path, { force: true })
+    if (isStale(lock)) rmSync(lock, { force: true })
     await delay(200)
   }
   try {
-    return await work()
+    await work()
   } finally {
-    rmSync(path, { force: true })
+    rmSync(lock, { force: true })
   }
 }
 
-/** A hard link appears with its content and only if nothing was there. @param {string} path */
-function take(path) {
-  const temporary = `${path}.${process.pid}`
-  writeFileSync(temporary, String(process.pid))
+/** @param {string} lock */
+function take(lock) {
   try {
-    linkSync(temporary, path)
+    writeFileSync(lock, String(process.pid), { flag: 'wx' })
     return true
   } catch {
     return false
-  } finally {
-    rmSync(temporary, { force: true })
   }
 }
 
-/** @param {string} path */
-function isStale(path) {
+/** @param {string} lock */
+function isStale(lock) {
   try {
-    if (Date.now() - statSync(path).mtimeMs > staleAfterMs) return true
-    process.kill(Number(readFileSync(path, 'utf8')), 0)
+    if (Date.now() - statSync(lock).mtimeMs > oldestLockMs) return true
+    process.kill(Number(readFileSync(lock, 'utf8')), 0)
     return false
   } catch (error) {
     return error instanceof Error && 'code' in error && error.code === 'ESRCH'

@@ -2,48 +2,50 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { holdsEverything, installState, isNodeRecent, stampInstall } from '#infra/setup/install-state.mjs'
+import { isInstalled, isNodeRecent } from '#infra/setup/install-state.mjs'
 
 let root: string
-const write = (path: string, value: unknown) => writeFileSync(join(root, path), JSON.stringify(value))
-const lockfile = { packages: { '': { version: '1.0.0' }, 'node_modules/a': { version: '1.2.3' } } }
+
+const write = (path: string, packages: Record<string, { version: string; optional?: boolean }>) =>
+  writeFileSync(join(root, path), JSON.stringify({ packages: { '': { version: '1.0.0' }, ...packages } }))
 
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'install-state-'))
-  write('package-lock.json', lockfile)
+  write('package-lock.json', { 'node_modules/a': { version: '1.2.3' } })
+  mkdirSync(join(root, 'node_modules', 'a'), { recursive: true })
 })
 afterEach(() => rmSync(root, { recursive: true }))
 
-test('a clone without node_modules is outdated', () => {
-  expect(installState(root)).toBe('outdated')
+test('a clone without node_modules is not installed', () => {
+  rmSync(join(root, 'node_modules'), { recursive: true })
+  expect(isInstalled(root)).toBe(false)
 })
 
-test('an install that was interrupted is outdated: npm has not recorded it', () => {
-  mkdirSync(join(root, 'node_modules', 'a'), { recursive: true })
-  expect(installState(root)).toBe('outdated')
+test('an interrupted installation is not installed: npm has not written its list of packages', () => {
+  expect(isInstalled(root)).toBe(false)
+  write('package-lock.json', { 'node_modules/b': { version: '1.0.0', optional: true } })
+  expect(isInstalled(root)).toBe(false)
 })
 
-test('an install by hand is taken as it is, once it is stamped', () => {
-  mkdirSync(join(root, 'node_modules'))
-  write('node_modules/.package-lock.json', { packages: { 'node_modules/a': { version: '1.2.3' } } })
-  expect(installState(root)).toBe('unstamped')
-  stampInstall(root)
-  expect(installState(root)).toBe('current')
+test('an installation by npm of the versions in the lockfile is installed', () => {
+  write('node_modules/.package-lock.json', { 'node_modules/a': { version: '1.2.3' } })
+  expect(isInstalled(root)).toBe(true)
 })
 
-test('another lockfile makes a stamped install outdated', () => {
-  mkdirSync(join(root, 'node_modules'))
-  write('node_modules/.package-lock.json', { packages: { 'node_modules/a': { version: '1.2.3' } } })
-  stampInstall(root)
-  write('package-lock.json', { packages: { 'node_modules/a': { version: '1.3.0' } } })
-  expect(installState(root)).toBe('outdated')
+test('another version in the lockfile, or another package, is not installed', () => {
+  write('node_modules/.package-lock.json', { 'node_modules/a': { version: '1.2.3' } })
+  write('package-lock.json', { 'node_modules/a': { version: '1.3.0' } })
+  expect(isInstalled(root)).toBe(false)
+  write('package-lock.json', { 'node_modules/a': { version: '1.2.3' }, 'node_modules/b': { version: '1.0.0' } })
+  expect(isInstalled(root)).toBe(false)
 })
 
-test('a package for another platform may be absent, any other may not', () => {
-  const optional = { packages: { 'node_modules/b': { version: '1.0.0', optional: true } } }
-  expect(holdsEverything(optional, { packages: {} })).toBe(true)
-  expect(holdsEverything(optional, { packages: { 'node_modules/b': { version: '0.9.0' } } })).toBe(false)
-  expect(holdsEverything(lockfile, { packages: {} })).toBe(false)
+test('an optional package may be missing, but not have another version', () => {
+  write('package-lock.json', { 'node_modules/b': { version: '1.0.0', optional: true } })
+  write('node_modules/.package-lock.json', {})
+  expect(isInstalled(root)).toBe(true)
+  write('node_modules/.package-lock.json', { 'node_modules/b': { version: '0.9.0' } })
+  expect(isInstalled(root)).toBe(false)
 })
 
 test.each([
