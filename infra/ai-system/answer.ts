@@ -7,11 +7,11 @@ const piece = Buffer.alloc(64 * 1024, 0x20)
 export type Answer = {
   readonly response: ServerResponse
   readonly behaviour: Behaviour
-  /** Called when the status is on its way, or with null when none will ever be. */
+  /** Called with the status when it is sent, or with null when the connection ends or hangs before that. */
   readonly onStatus: (status: number | null) => void
 }
 
-/** Answers one request as its behaviour says. */
+/** Answers one request with the given behaviour. */
 export function answer({ response, behaviour, onStatus }: Answer): void {
   if (behaviour.delay_ms) setTimeout(respond, behaviour.delay_ms, { response, behaviour, onStatus })
   else respond({ response, behaviour, onStatus })
@@ -38,12 +38,12 @@ function respond({ response, behaviour, onStatus }: Answer): void {
     response.write(accepted.subarray(0, 1), () => {
       if (behaviour.reset) response.socket?.resetAndDestroy()
     })
-  } else if (behaviour.drip_ms !== undefined) drip(response, behaviour.drip_ms)
-  else if (behaviour.body_bytes !== undefined) pour(response, behaviour.body_bytes)
+  } else if (behaviour.drip_ms !== undefined) sendSlowly(response, behaviour.drip_ms)
+  else if (behaviour.body_bytes !== undefined) sendBytes(response, behaviour.body_bytes)
   else response.end(accepted)
 }
 
-function drip(response: ServerResponse, everyMs: number): void {
+function sendSlowly(response: ServerResponse, everyMs: number): void {
   let sent = 0
   const timer = setInterval(() => {
     response.write(accepted.subarray(sent, ++sent))
@@ -52,8 +52,8 @@ function drip(response: ServerResponse, everyMs: number): void {
   response.on('close', () => clearInterval(timer))
 }
 
-/** As fast as the reader takes it, and no further once the connection is gone. */
-function pour(response: ServerResponse, bytes: number): void {
+/** Sends a body of this size as fast as the client reads it; stops when the connection is closed. */
+function sendBytes(response: ServerResponse, bytes: number): void {
   let left = bytes
   const more = (): void => {
     while (left > 0 && !response.destroyed) {

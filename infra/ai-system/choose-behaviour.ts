@@ -1,7 +1,7 @@
 import type { Behaviour, Rule, Script } from './script.ts'
 
 export type Request = {
-  /** Which request this is, of all and of those with its key; from 1. */
+  /** The number of this request among all requests (`request`) and among those with its key (`attempt`), from 1. */
   readonly request: number
   readonly attempt: number
   readonly key: string
@@ -9,7 +9,7 @@ export type Request = {
   readonly chunkIndex: number
 }
 
-/** Decides by a script what each request meets. The same seed and the same requests in the same order meet the same. */
+/** Chooses the behaviour for each request. The same seed and the same requests in the same order give the same result. */
 export function behaviourChooser(
   { rules = [], otherwise = {} }: Script,
   seed: number,
@@ -43,7 +43,7 @@ function within(position: number | number[] | undefined, at: number): boolean {
   return at >= first && at <= last
 }
 
-/** Tommy Ettinger's mulberry32: small, seeded, and even enough for a share of failures. */
+/** Tommy Ettinger's mulberry32, a random number generator with a seed. */
 function mulberry32(seed: number): () => number {
   let state = seed | 0
   return () => {

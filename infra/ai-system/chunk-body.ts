@@ -6,8 +6,8 @@ const ajv = new Ajv()
 formats.default(ajv)
 const isChunk = ajv.compile<ChunkPlanned['data']>(structuredClone(ChunkPlannedEvent.data))
 
-/** The chunk in a request's body, or null when the body is no chunk or not of the size it declares. */
-export function chunkIn(body: Buffer): { jobId: string; chunkIndex: number; size: number } | null {
+/** Reads a request body; null when it is not a chunk, or its `size` is not the number of its contacts. */
+export function readChunk(body: Buffer): { jobId: string; chunkIndex: number; size: number } | null {
   try {
     const data: unknown = JSON.parse(body.toString('utf8'))
     if (!isChunk(data) || data.size !== data.contacts.length) return null

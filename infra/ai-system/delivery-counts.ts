@@ -1,22 +1,22 @@
 import { type ChunkCount, type ChunkIdentity, createChunkLedger, untracked } from './chunk-ledger.ts'
 
 export type Received = {
-  /** All well-formed chunks that came, whatever they were answered. */
+  /** Requests with a valid chunk, whatever the answer was. */
   readonly requests: number
-  /** Different keys answered 2xx at least once, and the contacts in them. */
+  /** Keys answered 2xx at least once, and the number of contacts in their chunks. */
   readonly chunks: number
   readonly contacts: number
-  /** 2xx answers to a key that had one already, and the first hundred such keys. */
+  /** 2xx answers to a key that already had one, and the first 100 such keys. */
   readonly repeats: number
   readonly repeated_keys: readonly string[]
   readonly malformed: number
-  /** Chunks beyond what the ledger holds: in `requests` and `by_status` only. */
+  /** Requests for chunks that the full ledger cannot hold; counted in `requests` and `by_status` only. */
   readonly untracked: number
-  /** Answers by status; `none` are those hung up on. */
+  /** Answers by status; `none` counts requests that got no status. */
   readonly by_status: Readonly<Record<string, number>>
 }
 
-/** What was received since the start or the last reset. */
+/** Counts of the requests since the start or the last reset. */
 export function createDeliveryCounts() {
   const ledger = createChunkLedger()
   const totals = { requests: 0, chunks: 0, contacts: 0, repeats: 0, malformed: 0, untracked: 0 }

@@ -15,7 +15,9 @@ await runProcess({
       start: async () => {
         const aiSystem = await startSimulatedAiSystem(options).catch((error: unknown) => {
           if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error
-          throw new Error(`Port ${options.port} is in use by another program. Stop that or give another with --port.`)
+          throw new Error(
+            `Port ${options.port} is in use by another program. Stop that program or set another port with --port.`,
+          )
         })
         stop = aiSystem.stop
         process.stdout.write(`AI system (simulated) listens on ${aiSystem.url}\n`)

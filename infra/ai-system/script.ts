@@ -3,7 +3,7 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { Ajv } from 'ajv'
 
 const Milliseconds = Type.Integer({ minimum: 0 })
-/** One number, or the first and the last of a range. */
+/** A number, or the first and last number of a range. */
 const Position = Type.Union([
   Type.Integer({ minimum: 1 }),
   Type.Array(Type.Integer({ minimum: 1 }), { minItems: 2, maxItems: 2 }),
@@ -11,22 +11,22 @@ const Position = Type.Union([
 const Where = Type.Union([Type.Literal('before_headers'), Type.Literal('within_body')])
 const closed = { additionalProperties: false } as const
 
-/** What is done with one request. Nothing given: 200 at once. */
+/** The answer to one request. Without any member: 200 without delay. */
 export const Behaviour = Type.Object(
   {
     delay_ms: Type.Optional(Milliseconds),
     status: Type.Optional(Type.Integer({ minimum: 200, maximum: 599 })),
     retry_after: Type.Optional(Type.Union([Type.String(), Type.Integer()])),
     headers: Type.Optional(Type.Record(Type.String(), Type.String())),
-    /** Never ends the answer. */
+    /** Never sends the rest of the response. */
     hang: Type.Optional(Where),
-    /** Breaks the connection off. */
+    /** Resets the connection. */
     reset: Type.Optional(Where),
-    /** Sends the body byte by byte, one in so many milliseconds. */
+    /** Sends one byte of the body in each interval of so many milliseconds. */
     drip_ms: Type.Optional(Milliseconds),
-    /** An answer of this size instead of the usual one. */
+    /** The size of the response body. */
     body_bytes: Type.Optional(Type.Integer({ minimum: 0, maximum: 10 * 1024 ** 3 })),
-    /** Redirects there, with status 307 unless another is given. */
+    /** The `location` header; the status is 307 unless `status` is given. */
     redirect_to: Type.Optional(Type.String()),
   },
   closed,
@@ -35,7 +35,7 @@ export type Behaviour = Static<typeof Behaviour>
 
 const Rule = Type.Object(
   {
-    /** All that is given must hold; `attempt` counts the requests with the same key, `request` all requests. */
+    /** All members must match. `attempt` counts the requests with the same key, `request` all requests. */
     match: Type.Optional(
       Type.Object(
         {
@@ -48,9 +48,9 @@ const Rule = Type.Object(
         closed,
       ),
     ),
-    /** Of the requests that match, the share the rule takes. */
+    /** The share of matching requests to which the rule applies. */
     rate: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
-    /** How many requests the rule takes before it is used up. */
+    /** To how many requests the rule applies; without limit when absent. */
     times: Type.Optional(Type.Integer({ minimum: 1 })),
     behave: Behaviour,
   },
@@ -58,27 +58,27 @@ const Rule = Type.Object(
 )
 export type Rule = Static<typeof Rule>
 
-/** The first rule that takes a request decides; `otherwise` is for the rest. */
+/** The first rule that applies to a request chooses the behaviour; `otherwise` is for requests without a rule. */
 export const Script = Type.Object(
   { rules: Type.Optional(Type.Array(Rule)), otherwise: Type.Optional(Behaviour) },
   closed,
 )
 export type Script = Static<typeof Script>
 
-/** The script cannot be used. The message names each fault by its JSON Pointer. */
+/** The script is not valid. The message names each fault with its JSON Pointer. */
 export class ScriptInvalid extends Error {
   readonly code = 'config_invalid'
 
   constructor(source: string, faults: readonly string[]) {
-    super([`${source} is no script for the AI system:`, ...faults.map((fault) => `  ${fault}`)].join('\n'))
+    super([`${source} is not a valid script for the AI system:`, ...faults.map((fault) => `  ${fault}`)].join('\n'))
     this.name = 'ScriptInvalid'
   }
 }
 
 const compiled = new Ajv({ allErrors: true, allowUnionTypes: true }).compile<Script>(plain(Script))
 
-/** Throws `ScriptInvalid` for anything that is not a script. */
-export function checkedScript(value: unknown, source = 'The value'): Script {
+/** Returns the value as a script. Throws `ScriptInvalid` when it is not one. */
+export function parseScript(value: unknown, source = 'The value'): Script {
   if (compiled(value)) return value
   const faults = (compiled.errors ?? []).map(({ instancePath, message, params }) => {
     const unknown: unknown = params.additionalProperty
@@ -87,7 +87,7 @@ export function checkedScript(value: unknown, source = 'The value'): Script {
   throw new ScriptInvalid(source, [...new Set(faults)])
 }
 
-/** Reads a script file. Throws `ScriptInvalid` when it cannot be read, is not JSON or no script. */
+/** Reads a script file. Throws `ScriptInvalid` when the file cannot be read or is not a script in JSON. */
 export function readScript(file: string): Script {
   let text: string
   try {
@@ -96,14 +96,14 @@ export function readScript(file: string): Script {
     throw new ScriptInvalid(file, ['the file cannot be read'])
   }
   try {
-    return checkedScript(JSON.parse(text), file)
+    return parseScript(JSON.parse(text), file)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
     throw new ScriptInvalid(file, [`it is not JSON: ${error.message}`])
   }
 }
 
-/** Without TypeBox's symbols, which Ajv's strict mode does not know what to make of. */
+/** Removes TypeBox's symbols, which Ajv's strict mode refuses. */
 function plain(schema: TSchema): object {
   return structuredClone(schema)
 }

@@ -4,9 +4,9 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { answer } from './answer.ts'
 import { behaviourChooser } from './choose-behaviour.ts'
-import { chunkIn } from './chunk-body.ts'
+import { readChunk } from './chunk-body.ts'
 import { createDeliveryCounts, type Received } from './delivery-counts.ts'
-import { type Behaviour, checkedScript, type Script } from './script.ts'
+import { type Behaviour, parseScript, type Script } from './script.ts'
 
 export type { Received } from './delivery-counts.ts'
 export type { Behaviour, Script } from './script.ts'
@@ -47,7 +47,7 @@ export async function startSimulatedAiSystem(options: SimulatedAiSystemOptions =
 
   function takeChunk(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
     const key = request.headers['idempotency-key']
-    const chunk = chunkIn(body)
+    const chunk = readChunk(body)
     if (chunk === null || typeof key !== 'string') {
       counts.malformed()
       response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"malformed"}')
@@ -86,7 +86,7 @@ export async function startSimulatedAiSystem(options: SimulatedAiSystemOptions =
     url: await listen(server, host, port),
     received: () => counts.received(),
     setBehaviour: (script) => {
-      choose = behaviourChooser(checkedScript(script), seed)
+      choose = behaviourChooser(parseScript(script), seed)
     },
     async stop() {
       if (!server.listening) return
@@ -108,7 +108,7 @@ async function listen(server: Server, host: string, port: number): Promise<strin
 }
 
 function scriptOf({ failRate, status, script }: SimulatedAiSystemOptions): Script {
-  const { rules = [], otherwise } = checkedScript(script ?? {})
+  const { rules = [], otherwise } = parseScript(script ?? {})
   if (failRate === undefined) return { rules, otherwise: otherwise ?? (status === undefined ? {} : { status }) }
   return { rules: [...rules, { rate: failRate, behave: { status: status ?? 503 } }], otherwise: otherwise ?? {} }
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { behaviourChooser } from '#infra/ai-system/choose-behaviour.ts'
 import { parseCommand } from '#infra/ai-system/command.ts'
-import { checkedScript, readScript, type Script } from '#infra/ai-system/script.ts'
+import { parseScript, readScript, type Script } from '#infra/ai-system/script.ts'
 
 const request = { request: 1, attempt: 1, key: 'k', jobId: 'j', chunkIndex: 0 }
 const statuses = (script: Script, requests: readonly Partial<typeof request>[], seed = 1) => {
@@ -57,9 +57,9 @@ describe('script', () => {
 
   test('each fault of a script is named by its place', () => {
     const bad = { rules: [{ match: { attempts: 1 }, behave: { status: 99 } }], otherwise: { hang: 'sometimes' } }
-    expect(() => checkedScript(bad, 'bad.json')).toThrow(/bad\.json is no script/)
+    expect(() => parseScript(bad, 'bad.json')).toThrow(/bad\.json is not a valid script/)
     for (const part of ['/rules/0/match', '"attempts" is unknown', '/rules/0/behave/status', '/otherwise/hang']) {
-      expect(() => checkedScript(bad)).toThrow(part)
+      expect(() => parseScript(bad)).toThrow(part)
     }
   })
 })
