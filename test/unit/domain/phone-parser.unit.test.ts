@@ -4,6 +4,7 @@ import { getCountries, getCountryCallingCode, parsePhoneNumberFromString } from 
 import metadata from 'libphonenumber-js/metadata.max.json'
 import { describe, expect, test } from 'vitest'
 import { normalizePhone, type Region } from '#shared/domain/phone.ts'
+import { propertyRuns } from '#test/support/property-runs.ts'
 
 const regions: readonly Region[] = getCountries()
 const codes: readonly string[] = [
@@ -90,23 +91,23 @@ describe('against the full parser', () => {
   }
 
   test('random and nearly valid numbers are judged alike', () => {
-    fc.assert(fc.property(anyNumber, agree), { numRuns: 40_000, seed: 20_260_131 })
-    fc.assert(fc.property(nearNumber, agree), { numRuns: 80_000 })
-    expect(valid).toBeGreaterThan(20_000)
+    fc.assert(fc.property(anyNumber, agree), { numRuns: propertyRuns(8_000, 40_000), seed: 20_260_131 })
+    fc.assert(fc.property(nearNumber, agree), { numRuns: propertyRuns(16_000, 80_000) })
+    expect(valid).toBeGreaterThan(propertyRuns(4_000, 20_000))
   })
 
   test('numbers made from every pattern of every country are judged alike, and so are their neighbours', () => {
     valid = 0
     for (const [callingCode, pattern] of patterns) {
       const matching = fc.stringMatching(new RegExp(`^(?:${pattern})$`))
-      for (const national of fc.sample(matching, 30)) {
+      for (const national of fc.sample(matching, propertyRuns(8, 30))) {
         agree(callingCode + national)
         agree(callingCode + national.slice(0, -1))
         agree(`${callingCode}${national}7`)
         agree(`${callingCode}0${national}`)
       }
     }
-    expect(valid).toBeGreaterThan(20_000)
+    expect(valid).toBeGreaterThan(propertyRuns(5_000, 20_000))
   })
 
   test.each(['RU', 'KZ', 'US', '7-digit local: AG', 'GB', 'IM', 'DE', 'IT', 'BR', 'AR', 'HU', 'BY', 'JP', 'CN'])(
@@ -122,7 +123,7 @@ describe('against the full parser', () => {
       const written = fc.oneof(ofRegion, nearNumber, digits(1, 15))
       fc.assert(
         fc.property(written, (text) => normalizePhone(text, region) === byTheRule(text, region)),
-        { numRuns: 3_000 },
+        { numRuns: propertyRuns(600, 3_000) },
       )
     },
   )
@@ -133,7 +134,7 @@ describe('against the full parser', () => {
         const normalized = normalizePhone(`+${number}`, region)
         if (normalized !== null) expect(normalizePhone(normalized, 'RU')).toBe(normalized)
       }),
-      { numRuns: 20_000 },
+      { numRuns: propertyRuns(4_000, 20_000) },
     )
   })
 })
@@ -169,7 +170,7 @@ describe('digits and separators', () => {
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.string()), fc.constantFrom(...regions), (text, region) => {
         expect(normalizePhone(text, region) ?? '+12').toMatch(/^\+[1-9][0-9]{1,14}$/)
       }),
-      { numRuns: 5_000 },
+      { numRuns: propertyRuns(1_000, 5_000) },
     )
   })
 })
