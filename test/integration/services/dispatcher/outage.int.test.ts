@@ -7,7 +7,7 @@ import { type DispatchScene, outcomesOf, residentMiB, startDispatchScene } from 
 const whileDown = [
   ['sending it again', 1],
   ['Crash: ', 1],
-  ['connect ECONNREFUSED', 40],
+  ['connect ECONNREFUSED', 100],
 ] as const
 const whileHanging = [
   ['sending it again', 1],
