@@ -131,6 +131,41 @@ describe('the flow of records', () => {
     expect(calls.every((call) => call.endsWith(topics.deliveries.name))).toBe(true)
   })
 
+  test('an unreadable record is logged and skipped', async () => {
+    const { eventLog, lines, start, append, expectProjected } = createMemoryProjection()
+    const { imports, deliveries } = jobHistory({ jobs: 5, seed: 18 })
+    await append(imports)
+    const record = { topic: topics.imports.name, key: 'key', headers: {}, value: Buffer.from('{') }
+    await eventLog.append([record])
+    await append(deliveries)
+    await start()
+    await expectProjected()
+    expect(lines).toContain('unreadable record skipped')
+  })
+
+  test('an error while records are taken over is logged, and the same records are delivered again', async () => {
+    const { lines, subscribe, start, append, expectProjected } = createMemoryProjection()
+    const subscription = subscribe()
+    let failures = 2
+    await start({
+      subscription: {
+        ...subscription,
+        start: (handlers) =>
+          subscription.start({
+            ...handlers,
+            records(records) {
+              if (failures-- > 0) throw new Error('a bug')
+              return handlers.records(records)
+            },
+          }),
+      },
+    })
+    const { imports, deliveries } = jobHistory({ jobs: 5, seed: 19 })
+    await append([...imports, ...deliveries])
+    await expectProjected()
+    expect(lines.filter((line) => line.startsWith('handling records failed'))).toHaveLength(2)
+  })
+
   test('stop resolves after the batch being written', async () => {
     const { store, start, append } = createMemoryProjection()
     const gate = createGate()
