@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { sampleContacts } from '#test/support/builders/sample-contacts.ts'
-import { createLoad, type Load, type LoadResult, quantile, type Shot } from './load.ts'
+import { createLoad, type ImportPost, type Load, type LoadResult, quantile } from './load.ts'
 import { type MeasuredProcess, startMeasuredProcess } from './measured-process.ts'
 import { numberOption, optionsFrom, refuse } from './options.ts'
 import { createOwnSurroundings } from './own-surroundings.ts'
@@ -20,7 +20,7 @@ const connectionsFor = (size: number) => (size >= 1_000 ? 4 : 16)
 type Stage = { readonly load: LoadResult; readonly used: Usage }
 
 /** Bodies are made before the clock starts: making them would compete with the service for the same cores. */
-function shotsOf(size: number, count: number): readonly Shot[] {
+function postsOf(size: number, count: number): readonly ImportPost[] {
   const bodies = Array.from({ length: distinctBodies }, (_, seed) =>
     Buffer.from(JSON.stringify(sampleContacts({ count: size, seed }))),
   )
@@ -30,9 +30,9 @@ function shotsOf(size: number, count: number): readonly Shot[] {
   }))
 }
 
-const oneByOne = (shots: readonly Shot[]) => {
+const oneByOne = (posts: readonly ImportPost[]) => {
   let next = 0
-  return () => shots[next++] ?? null
+  return () => posts[next++] ?? null
 }
 
 async function stage(server: MeasuredProcess, run: () => Promise<LoadResult>): Promise<Stage> {
@@ -58,23 +58,23 @@ async function measure({ ingest, bare, writes, apiKey }: Servers, size: number, 
   const load = createLoad({ url: ingest.url, apiKey }, connections)
   const bareLoad = createLoad({ url: bare.url, apiKey }, connections)
   const writesLoad = createLoad({ url: writes.url, apiKey }, connections)
-  const flatOut = (server: MeasuredProcess, through: Load, shots: readonly Shot[]) =>
-    stage(server, () => through.flatOut(oneByOne(shots)))
+  const flatOut = (server: MeasuredProcess, through: Load, posts: readonly ImportPost[]) =>
+    stage(server, () => through.flatOut(oneByOne(posts)))
   try {
     // Until the code is compiled.
-    await flatOut(ingest, load, shotsOf(size, Math.ceil(count / 3)))
-    await flatOut(bare, bareLoad, shotsOf(size, count))
-    await flatOut(writes, writesLoad, shotsOf(size, Math.ceil(count / 3)))
+    await flatOut(ingest, load, postsOf(size, Math.ceil(count / 3)))
+    await flatOut(bare, bareLoad, postsOf(size, count))
+    await flatOut(writes, writesLoad, postsOf(size, Math.ceil(count / 3)))
 
-    const shots = shotsOf(size, count)
-    const floor = await flatOut(bare, bareLoad, Array.from({ length: bareTimes }, () => shots).flat())
-    const first = await flatOut(ingest, load, shots)
-    const replay = await flatOut(ingest, load, shots)
+    const posts = postsOf(size, count)
+    const floor = await flatOut(bare, bareLoad, Array.from({ length: bareTimes }, () => posts).flat())
+    const first = await flatOut(ingest, load, posts)
+    const replay = await flatOut(ingest, load, posts)
     const rate = perSecond(first) / 2
-    const half = await stage(ingest, () => load.atRate(rate, oneByOne(shotsOf(size, count))))
-    const written = await flatOut(writes, writesLoad, shotsOf(size, count))
+    const half = await stage(ingest, () => load.atRate(rate, oneByOne(postsOf(size, count))))
+    const written = await flatOut(writes, writesLoad, postsOf(size, count))
     // At the same rate as ingest: a p99 of less load would be another matter.
-    const writtenHalf = await stage(writes, () => writesLoad.atRate(rate, oneByOne(shotsOf(size, count))))
+    const writtenHalf = await stage(writes, () => writesLoad.atRate(rate, oneByOne(postsOf(size, count))))
     return {
       contacts_per_request: size,
       requests: count,

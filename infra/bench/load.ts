@@ -1,22 +1,22 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { Pool } from 'undici'
 
-/** One request of a load: the key under which this body is imported. */
-export type Shot = { readonly key: string; readonly body: Uint8Array }
+/** One import request: its idempotency key and its body. */
+export type ImportPost = { readonly key: string; readonly body: Uint8Array }
 
 export type LoadResult = {
   readonly seconds: number
-  /** Milliseconds per request, ascending, from the moment it was due. */
+  /** Milliseconds per request, ascending, from its scheduled start. */
   readonly latencies: readonly number[]
 }
 
 export type LoadTarget = { readonly url: string; readonly apiKey: string }
 
-/** Sends imports over keep-alive connections. Any answer but 202 ends the run: its figures would mean something else. */
+/** Sends imports over keep-alive connections. Any response other than 202 ends the run, because it would distort the figures. */
 export function createLoad({ url, apiKey }: LoadTarget, connections: number) {
   const pool = new Pool(url, { connections, pipelining: 1 })
 
-  async function post({ key, body }: Shot): Promise<void> {
+  async function post({ key, body }: ImportPost): Promise<void> {
     const answer = await pool.request({
       method: 'POST',
       path: '/v1/contacts/import',
@@ -28,14 +28,14 @@ export function createLoad({ url, apiKey }: LoadTarget, connections: number) {
   }
 
   return {
-    /** Each connection sends its next import as soon as the last is answered, until `next` has none left. */
-    async flatOut(next: () => Shot | null): Promise<LoadResult> {
+    /** Each connection sends its next import after the response to the last one, until `next` returns null. */
+    async flatOut(next: () => ImportPost | null): Promise<LoadResult> {
       const latencies: number[] = []
       const begun = performance.now()
       const worker = async () => {
-        for (let shot = next(); shot !== null; shot = next()) {
+        for (let one = next(); one !== null; one = next()) {
           const at = performance.now()
-          await post(shot)
+          await post(one)
           latencies.push(performance.now() - at)
         }
       }
@@ -43,19 +43,19 @@ export function createLoad({ url, apiKey }: LoadTarget, connections: number) {
       return { seconds: (performance.now() - begun) / 1_000, latencies: latencies.toSorted((a, b) => a - b) }
     },
 
-    /** An import every 1/`perSecond` s, however long the answers take: what waits is counted as latency. */
-    async atRate(perSecond: number, next: () => Shot | null): Promise<LoadResult> {
+    /** Starts an import every 1/`perSecond` seconds. Latency includes the time a request waits for a connection. */
+    async atRate(perSecond: number, next: () => ImportPost | null): Promise<LoadResult> {
       const latencies: number[] = []
-      const underWay: Promise<void>[] = []
+      const inFlight: Promise<void>[] = []
       const begun = performance.now()
       for (let count = 0; ; count += 1) {
-        const due = begun + (count * 1_000) / perSecond
-        if (performance.now() < due) await wait(Math.ceil(due - performance.now()))
-        const shot = next()
-        if (shot === null) break
-        underWay.push(post(shot).then(() => void latencies.push(performance.now() - due)))
+        const scheduled = begun + (count * 1_000) / perSecond
+        if (performance.now() < scheduled) await wait(Math.ceil(scheduled - performance.now()))
+        const one = next()
+        if (one === null) break
+        inFlight.push(post(one).then(() => void latencies.push(performance.now() - scheduled)))
       }
-      await Promise.all(underWay)
+      await Promise.all(inFlight)
       return { seconds: (performance.now() - begun) / 1_000, latencies: latencies.toSorted((a, b) => a - b) }
     },
 

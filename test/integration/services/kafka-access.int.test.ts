@@ -52,8 +52,8 @@ const clientOf = (environment: Readonly<Record<string, string>>): Kafka =>
   createKafka({ ...kafkaAccess(loadKafkaConfig(environment)), clientId: 'test' })
 const nameOf = (topic: { readonly name: TopicName }) => surroundings.topics.nameOf(topic.name)
 
-describe('a system whose parts come to Kafka under names of their own', () => {
-  it('takes an import, delivers it and tells how it ended, each part with the rights of its role alone', async () => {
+describe('a system with one Kafka user per role', () => {
+  it('accepts, delivers and completes an import with the rights of each role only', async () => {
     const [ingest, query] = await Promise.all(['ingest', 'query', 'dispatcher', 'projector'].map(start))
     if (ingest === undefined || query === undefined) throw new Error('not started')
     for (const service of services) {
@@ -71,7 +71,7 @@ describe('a system whose parts come to Kafka under names of their own', () => {
     expect(denied).toEqual([])
   })
 
-  it('keeps what it cannot read, and an administrator who comes by TLS and SCRAM puts it back', async () => {
+  it('writes a dead letter, and an administrator who connects by TLS and SCRAM redrives it', async () => {
     const poison = surroundings.topics.kafka().producer()
     await poison.connect()
     await poison.send({ topic: nameOf(topics.imports), messages: [{ key: 'nobody', value: 'nothing' }] })
@@ -90,7 +90,7 @@ describe('a system whose parts come to Kafka under names of their own', () => {
   })
 })
 
-/** Whether the user gets so far; false when Kafka says that it may not. Anything else is thrown. */
+/** False when Kafka denies the work. Throws any other error. */
 async function may(work: () => Promise<unknown>): Promise<boolean> {
   try {
     await work()
@@ -130,33 +130,36 @@ const mayWrite = (user: string, topic: { readonly name: TopicName }) =>
   })
 
 describe('a subscriber', () => {
-  it('reads how imports and their chunks went, and nothing with contacts in it', async () => {
+  it('reads the topics without contacts, and no other', async () => {
     expect(await mayRead('subscriber', topics.deliveries)).toBe(true)
     expect(await mayRead('subscriber', topics.jobs)).toBe(true)
     expect(await mayRead('subscriber', topics.imports)).toBe(false)
     expect(await mayRead('subscriber', topics.deadLetters)).toBe(false)
   })
 
-  it('writes nothing, and cannot take a place in the groups of the services', async () => {
+  it('cannot write, and cannot join the groups of the services', async () => {
     for (const topic of Object.values(topics)) expect(await mayWrite('subscriber', topic), topic.name).toBe(false)
     const group = `${surroundings.topics.topicPrefix}contact-import.projector.test`
     expect(await mayRead('projector', topics.deliveries, group)).toBe(true)
-    // kafkajs says no more when the coordinator of a group may not be asked for.
+    // The message of kafkajs when the user may not look up the group coordinator.
     await expect(mayRead('subscriber', topics.deliveries, group)).rejects.toThrow('Failed to find group coordinator')
   })
 })
 
 describe('a service', () => {
-  it.each(roles.map(({ user, rights }) => ({ user, rights })))('$user writes to no topic but its own', async (role) => {
-    const rights = role.rights(surroundings.topics.topicPrefix)
-    for (const topic of Object.values(topics)) {
-      const own = rights.find(({ name }) => name === nameOf(topic))?.operations.includes('Write') ?? false
-      // What is written here cannot be read, and no test after this one looks at it.
-      expect(await mayWrite(role.user, topic), topic.name).toBe(own)
-    }
-  })
+  it.each(roles.map(({ user, rights }) => ({ user, rights })))(
+    '$user can write only to the topics of its role',
+    async (role) => {
+      const rights = role.rights(surroundings.topics.topicPrefix)
+      for (const topic of Object.values(topics)) {
+        const own = rights.find(({ name }) => name === nameOf(topic))?.operations.includes('Write') ?? false
+        // The written records cannot be decoded. No later test reads them.
+        expect(await mayWrite(role.user, topic), topic.name).toBe(own)
+      }
+    },
+  )
 
-  it('with a wrong password is not ready, and says neither name nor password', async () => {
+  it('with a wrong password is not ready and logs neither user nor password', async () => {
     const wrong = { ...environmentOf('query'), KAFKA_SASL_PASSWORD: 'hunter2' }
     const service = await startServiceProcess('services/query/main.ts', wrong)
     services.push(service)
@@ -170,7 +173,7 @@ describe('a service', () => {
     expect(service.output()).not.toContain('hunter2')
   })
 
-  it('does not go on by TLS with a broker whose certificate is signed by somebody else', async () => {
+  it('refuses a TLS connection to a broker with a certificate of an unknown authority', async () => {
     const { KAFKA_TLS_CA: _, ...foreign } = adminByTls
     const { exitCode, message } = await runAdmin(['topics', 'check'], composeAdmin(foreign))
     expect([exitCode, message]).toEqual([1, expect.stringContaining('event log cannot be reached')])

@@ -11,15 +11,15 @@ import { type Right, roles } from '#infra/kafka-acls/roles.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
 import { startOwnKafka } from './own-services.ts'
 
-/** A broker that lets nobody do anything without a right, with a user for each role. */
+/** A broker that denies everything without an ACL, with one user per role. */
 export type SecuredKafka = {
-  /** Without a name and with every right, for what a test prepares and looks at. */
+  /** A listener without authentication and with all rights, for the set-up and the checks of a test. */
   readonly brokers: readonly string[]
-  /** The variables of a process that comes as this user, by name and password without TLS. */
+  /** The environment of a process that logs in as this user by SASL PLAIN without TLS. */
   loginOf(user: string): Readonly<Record<string, string>>
-  /** The same through TLS with a certificate of its own, by SCRAM. */
+  /** The environment of a process that logs in by SCRAM over TLS with a client certificate. */
   tlsLoginOf(user: string): Promise<Readonly<Record<string, string>>>
-  /** Gives each role its rights in the installation with this prefix. */
+  /** Creates the ACLs of every role for the installation with this prefix. */
   allow(prefix: string): Promise<void>
   stop(): Promise<void>
 }
@@ -94,7 +94,7 @@ const tlsProperties = ({ ca, server }: Certificates): Record<string, string> => 
   'listener.name.tls.ssl.client.auth': 'required',
 })
 
-/** An authority and two certificates that it signed; the paths of their files. */
+/** Creates an authority and two certificates signed by it. Returns the paths of the files. */
 async function writeCertificates(folder: string): Promise<Certificates> {
   const named = (value: string) => [{ name: 'commonName', value }]
   const size = { keySize: 2048, algorithm: 'sha256' } as const
@@ -122,7 +122,7 @@ async function writeCertificates(folder: string): Promise<Certificates> {
   }
 }
 
-/** kafkajs cannot create such a user; the tool that comes with Kafka can. */
+/** kafkajs cannot create SCRAM users, so this runs Kafka's own tool. */
 async function createScramUser(brokers: readonly string[], user: string, password: string): Promise<void> {
   const signal = AbortSignal.timeout(60_000)
   const { java, classPath } = await installKafka({ environment: process.env, say: () => {}, signal })

@@ -7,7 +7,7 @@ import type { NewRecord } from '#shared/ports/event-log.ts'
 import { createOwnTopics, type OwnTopics } from '#test/support/backing/own-topics.ts'
 import { eventually } from '#test/support/eventually.ts'
 
-/** What kafkajs knows of the record batch that a message came in. */
+/** The record batch of a message, as kafkajs returns it. */
 type BatchContext = { readonly firstOffset: string; readonly timestampType: number; readonly maxTimestamp: string }
 const batchOf = (message: KafkaMessage): BatchContext =>
   (message as KafkaMessage & { batchContext: BatchContext }).batchContext
@@ -39,7 +39,7 @@ describe('a lane', () => {
       value,
     }))
 
-  /** Reads as a foreign consumer does, with nothing of this service but the codec. */
+  /** Reads with a plain kafkajs consumer, which shares only the codecs with this service. */
   async function consume(count: number, topic: TopicName = 'contact-import.imports') {
     const consumer = own.kafka().consumer({ groupId: `${own.topicPrefix}foreign`, maxWaitTimeInMs: 100 })
     const messages: { partition: number; message: KafkaMessage }[] = []
@@ -51,7 +51,7 @@ describe('a lane', () => {
     return messages
   }
 
-  it('keeps each of many concurrent imports together: one batch, contiguous offsets, in order', async () => {
+  it('concurrent imports are each stored in one batch, at contiguous offsets, in order', async () => {
     const sends: number[] = []
     const lane = await startLane({ onSend: ({ callers }) => sends.push(callers) })
     const keys = Array.from({ length: 200 }, (_, n) => `job-${n}`)
@@ -73,7 +73,7 @@ describe('a lane', () => {
     }
   })
 
-  it('sends what follows soon after a send together', async () => {
+  it('appends within sendEveryMs of a send share the next send', async () => {
     const sends: number[] = []
     const lane = await startLane({
       sendEveryMs: 5_000,
@@ -84,13 +84,13 @@ describe('a lane', () => {
     const outcomes = []
     for (let n = 0; n < 20; n += 1) {
       outcomes.push(lane.append(recordsOf(`next-${n}`, 1)))
-      await new Promise(setImmediate) // an event loop turn in which a lane without a pause sends
+      await new Promise(setImmediate) // one event loop iteration, in which a lane without sendEveryMs sends
     }
     expect(new Set((await Promise.all(outcomes)).map(({ is }) => is))).toEqual(new Set(['appended']))
     expect(sends).toEqual([1, 20])
   })
 
-  it('holds back no more than so many records, and nothing when it stops', async () => {
+  it('sends at once with sendAtOnceRecords waiting records, and on stop', async () => {
     const sends: number[] = []
     const lane = await startLane({
       sendEveryMs: 3_600_000,
@@ -107,19 +107,19 @@ describe('a lane', () => {
     expect(sends).toEqual([1, 10, 1])
   })
 
-  it('does not hold back the first append after a rest', async () => {
+  it('sends the first append after an idle time at once', async () => {
     const lane = await startLane({ sendEveryMs: 3_600_000, maxQueuedAgeMs: 20_000 })
     expect(await lane.append(recordsOf('first', 1))).toEqual({ is: 'appended' })
   })
 
-  it('keeps a large import in one batch', async () => {
+  it('a large import is stored in one batch', async () => {
     const lane = await startLane()
     expect(await lane.append(recordsOf('large', 100, Buffer.alloc(80_000, 'x')))).toEqual({ is: 'appended' })
     const found = await consume(100)
     expect(new Set(found.map(({ message }) => batchOf(message).firstOffset))).toEqual(new Set(['0']))
   })
 
-  it('writes what any Kafka client reads: keys, headers, bytes and append times', async () => {
+  it('any Kafka client reads the keys, headers, bytes and append times', async () => {
     const imports = await startLane()
     const deliveries = await startLane({ topic: topics.deliveries })
     const began = Date.now()
@@ -144,7 +144,7 @@ describe('a lane', () => {
     }
   })
 
-  it('refuses one append that is too large, and appends those that wait with it', async () => {
+  it('an append that is too large is refused, those that wait with it are appended', async () => {
     const lane = await startLane()
     const answers = await Promise.all([
       lane.append(recordsOf('small', 2)),
@@ -155,7 +155,7 @@ describe('a lane', () => {
     expect(await consume(4)).toHaveLength(4)
   })
 
-  it('finds the one that is too large in a group that the broker refused as a whole', async () => {
+  it('of a group that the broker refused, only the append that is too large is refused', async () => {
     const admin = own.kafka().admin()
     await admin.connect()
     const name = own.nameOf('contact-import.imports')
@@ -164,7 +164,7 @@ describe('a lane', () => {
     await admin.disconnect()
 
     const lane = await startLane()
-    // The first leaves alone; the others wait for it and leave together.
+    // The first is sent alone; the others wait for it and are sent together.
     const answers = await Promise.all(
       [10, 10, 30_000, 10].map((bytes) => lane.append(recordsOf('same-partition', 1, randomBytes(bytes)))),
     )
@@ -172,7 +172,7 @@ describe('a lane', () => {
     expect(await consume(3)).toHaveLength(3)
   })
 
-  it('sends what waits before it stops, and takes nothing afterwards', async () => {
+  it('stop sends the waiting appends, and later appends are overloaded', async () => {
     const lane = await startLane()
     const waiting = Promise.all(Array.from({ length: 50 }, (_, n) => lane.append(recordsOf(`job-${n}`, 1))))
     await lane.stop()
@@ -181,7 +181,7 @@ describe('a lane', () => {
     expect(await consume(50)).toHaveLength(50)
   })
 
-  it('answers overloaded above its bounds', async () => {
+  it('appends above the byte limit are overloaded', async () => {
     const lane = await startLane({ maxQueuedBytes: 1_000 })
     const answers = await Promise.all(Array.from({ length: 100 }, () => lane.append(recordsOf('job', 1))))
     const appended = answers.filter(({ is }) => is === 'appended').length

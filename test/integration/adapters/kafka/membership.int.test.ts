@@ -26,7 +26,7 @@ afterEach(async () => {
   await own.remove()
 })
 
-/** Each value in a batch of its own. Returns the partition. */
+/** Appends each value as its own batch. Returns the partition. */
 async function append(key: string, values: readonly (string | Buffer)[] = ['{}']): Promise<number> {
   const producer = own.kafka().producer()
   await producer.connect()
@@ -39,8 +39,8 @@ async function append(key: string, values: readonly (string | Buffer)[] = ['{}']
   return partition
 }
 
-describe('when the coordinator of its group moves and joining fails once', () => {
-  it('a subscription joins again and reads on', async () => {
+describe('when the group coordinator moves and the first join fails', () => {
+  it('a subscription joins again and continues to read', async () => {
     const story: string[] = []
     const keys: (string | null)[] = []
     const { topicPrefix } = own
@@ -69,7 +69,7 @@ describe('when the coordinator of its group moves and joining fails once', () =>
     await subscription.stop()
   })
 
-  it('a reader goes on where it was, though what it holds already is all that it holds at a time', async () => {
+  it('a reader with a full buffer continues at its offset', async () => {
     const mebibyte = 1024 * 1024
     const { topicPrefix } = own
     const values = Array.from({ length: 32 }, () => randomBytes(mebibyte / 2))
@@ -85,11 +85,11 @@ describe('when the coordinator of its group moves and joining fails once', () =>
     await eventually(async () => expect((await groups()).some((groupId) => groupId !== group)).toBe(true))
     const rest = await Array.fromAsync({ [Symbol.asyncIterator]: () => records })
     expect(rest.map(({ offset }) => offset)).toEqual(values.slice(1).map((_, index) => index + 1))
-    expect(proxy.received() - before).toBeLessThan(20 * mebibyte) // read from the beginning again, it would be 24
+    expect(proxy.received() - before).toBeLessThan(20 * mebibyte) // reading from the beginning again would take 24
     await reader.stop()
   })
 
-  it('a reader joins again and reads, in a group that has no former member to wait for', async () => {
+  it('a reader joins again in a new group', async () => {
     const { topicPrefix } = own
     const partition = await append('k')
     const reader = createReader({ kafka: own.kafka(), groupId: `${topicPrefix}reader`, topics: [imports], topicPrefix })

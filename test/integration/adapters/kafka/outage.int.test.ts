@@ -23,7 +23,7 @@ const recordsOf = (key: string, count = 3): NewRecord[] =>
     value: Buffer.from('{}'),
   }))
 
-/** Resolves when nobody listens there any more. */
+/** Resolves when the broker's port refuses connections. */
 async function refused(brokers: readonly string[]): Promise<void> {
   const [host = '', port = ''] = brokers[0]?.split(':') ?? []
   await eventually(async () => {
@@ -55,7 +55,7 @@ describe('an outage of the broker', () => {
   })
   afterEach(async () => {
     connections.end()
-    // So that a failed test does not fail the others.
+    // After a failed test the broker may be down.
     if (!(await answers())) await kafka.restart()
     await lane.stop()
     await own.remove()
@@ -83,14 +83,14 @@ describe('an outage of the broker', () => {
     try {
       const partitions = Array.from({ length: topics.imports.partitions }, (_, partition) => partition)
       const readAll = () => Promise.all(partitions.map((p) => Array.fromAsync(reader.read(imports, p, 0))))
-      return (await eventually(readAll)).flat() // right after its start a broker does not lead every partition yet
+      return (await eventually(readAll)).flat() // after its start a broker needs a moment until it leads every partition
     } finally {
       await reader.stop()
     }
   }
 
-  /** Appends from several callers without a break until told to stop; tells what each append was answered. */
-  function appendWithoutBreak(callers: number) {
+  /** Appends continuously from several callers until `stop`, and records the outcome of each append. */
+  function appendContinuously(callers: number) {
     const answers = new Map<string, AppendOutcome['is']>()
     let going = true
     const work = Array.from({ length: callers }, async (_, caller) => {
@@ -108,7 +108,7 @@ describe('an outage of the broker', () => {
     return { stop, countOf }
   }
 
-  /** What the lane promises of its answers, held against the log. */
+  /** Compares the outcomes with the log: appended is there once, overloaded is absent, ambiguous is there once or absent. */
   async function expectTruthfulAnswers(answers: ReadonlyMap<string, AppendOutcome['is']>) {
     const log = await wholeLog()
     const times = new Map<string, number>()
@@ -128,8 +128,8 @@ describe('an outage of the broker', () => {
     }
   }
 
-  it('a killed broker: what was acknowledged is there once, new appends fail fast, and they succeed again by themselves', async () => {
-    const appending = appendWithoutBreak(20)
+  it('after a broker was killed, acknowledged records are in the log once, appends are overloaded, and later succeed', async () => {
+    const appending = appendContinuously(20)
     await eventually(() => expect(appending.countOf('appended')).toBeGreaterThan(200))
     kafka.kill()
     await eventually(() => expect(appending.countOf('overloaded')).toBeGreaterThanOrEqual(20))
@@ -144,8 +144,8 @@ describe('an outage of the broker', () => {
     await expectTruthfulAnswers(answers.set('while-down', 'overloaded').set('afterwards', 'appended'))
   })
 
-  it('a broker that hangs for longer than a send may take: no answer is a lie', async () => {
-    const appending = appendWithoutBreak(10)
+  it('while a broker hangs for longer than a send may take, every outcome is true', async () => {
+    const appending = appendContinuously(10)
     await eventually(() => expect(appending.countOf('appended')).toBeGreaterThan(100))
     await kafka.pause()
     try {
@@ -159,11 +159,11 @@ describe('an outage of the broker', () => {
     await expectTruthfulAnswers(await appending.stop())
   })
 
-  it('a broker that went away while nothing was sent: the next append is surely not sent', async () => {
+  it('when a broker was killed while nothing was sent, the next append is not sent', async () => {
     expect(await lane.append(recordsOf('before'))).toEqual({ is: 'appended' })
     kafka.kill()
     await connections.closed()
-    await refused(kafka.brokers) // a dying process may take connections while it has closed others
+    await refused(kafka.brokers) // a process that is ending may accept connections after it closed others
     expect(await lane.append(recordsOf('first'))).toEqual({ is: 'overloaded' })
     const urgent = lane.append(recordsOf('urgent'), { urgent: true })
     await kafka.restart()
@@ -177,7 +177,7 @@ describe('an outage of the broker', () => {
     )
   })
 
-  it('a reader says that the log is lost, and reads again when it is back', async () => {
+  it('a reader throws DependencyLost while the broker is down, and reads again afterwards', async () => {
     await lane.append(recordsOf('k'))
     const partition = lane.partitionFor('k')
     const reader = await startReader({ idleTimeoutMs: 5_000 })
@@ -190,7 +190,7 @@ describe('an outage of the broker', () => {
     await reader.stop()
   })
 
-  it('a probe says so within the time given', async () => {
+  it('a probe returns false within its time limit', async () => {
     const probe = createEventLogProbe({ kafka: own.kafka() })
     expect(await probe.probe(5_000)).toBe(true)
     await kafka.pause()
@@ -202,8 +202,8 @@ describe('an outage of the broker', () => {
     await probe.stop()
   })
 
-  describe('seen by a subscription', () => {
-    async function follow() {
+  describe('for a subscription', () => {
+    async function subscribe() {
       const { topicPrefix } = own
       const groupId = `${topicPrefix}group`
       const subscription = createSubscription({
@@ -227,11 +227,11 @@ describe('an outage of the broker', () => {
       return { subscription, seen }
     }
 
-    const commitOne = (subscription: Awaited<ReturnType<typeof follow>>['subscription']) =>
+    const commitOne = (subscription: Awaited<ReturnType<typeof subscribe>>['subscription']) =>
       subscription.commit([{ topic: imports, partition: 0, offset: 0 }])
 
-    it('a killed broker: it takes no commit meanwhile and joins again when the broker is back', async () => {
-      const { subscription, seen } = await follow()
+    it('a commit is rejected while the broker is down, and the member joins again afterwards', async () => {
+      const { subscription, seen } = await subscribe()
       await lane.append(recordsOf('a'))
       await eventually(() => expect(seen.offsets.size).toBe(3))
       await commitOne(subscription)
@@ -246,8 +246,8 @@ describe('an outage of the broker', () => {
       await subscription.stop()
     })
 
-    it('a broker that hangs for longer than the session: it gives its partitions up and joins again', async () => {
-      const { subscription, seen } = await follow()
+    it('a member loses its partitions when the broker hangs for longer than the session, and joins again', async () => {
+      const { subscription, seen } = await subscribe()
       await lane.append(recordsOf('a'))
       await eventually(() => expect(seen.offsets.size).toBe(3))
       await kafka.pause()

@@ -8,7 +8,7 @@ import { eventually } from '#test/support/eventually.ts'
 
 const names = Object.values(topics).map(({ name }) => name)
 
-describe('the topics', () => {
+describe('applyTopics', () => {
   const kafka = () => createKafka({ brokers: inject('kafkaBrokers'), clientId: 'topics-test' })
   let admin: Admin
   let topicPrefix: string
@@ -23,7 +23,7 @@ describe('the topics', () => {
     await admin.disconnect()
   })
 
-  it('are created once, by however many processes at the same time, as the catalogue says', async () => {
+  it('creates the topics of the catalogue once when several processes run it at the same time', async () => {
     expect(await checkTopics(kafka(), { topicPrefix })).toEqual(
       names.map((name) => `Topic ${topicPrefix}${name} does not exist.`),
     )
@@ -34,7 +34,7 @@ describe('the topics', () => {
     expect(found.map(({ partitions }) => partitions.length)).toEqual(names.map(() => 12))
   })
 
-  it('are left alone when one differs: the others are not created, and each difference is named', async () => {
+  it('creates no topic and names each difference when one topic differs', async () => {
     const topic = `${topicPrefix}contact-import.imports`
     await admin.createTopics({
       waitForLeaders: false, // kafkajs throws when a broker does not know the new topic yet

@@ -31,9 +31,9 @@ const run = (...options: readonly string[]): Promise<Ended> =>
     )
   })
 
-/** A service that refuses the first post for its rate, and finishes each job on the second look. */
-function hurriedService(delivered: number) {
-  const seen = { posts: 0, looks: 0, keys: new Set<unknown>() }
+/** A service that rate-limits the first POST and finishes each job at the second GET. */
+function fakeService(delivered: number) {
+  const seen = { posts: 0, reads: 0, keys: new Set<unknown>() }
   const listener: RequestListener = (request, response) => {
     const answer = (status: number, body: object, headers = {}) => {
       response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
@@ -44,30 +44,30 @@ function hurriedService(delivered: number) {
         return seen.posts++ === 0 ? answer(429, {}, { 'retry-after': '0' }) : answer(202, accepted)
       }
       const job = { ...finished.value, sent_contacts: delivered, completed_at: new Date().toISOString() }
-      return answer(200, seen.looks++ % 2 === 0 ? pending.value : job)
+      return answer(200, seen.reads++ % 2 === 0 ? pending.value : job)
     })
   }
   return { seen, listener }
 }
 
-test('a run is measured: a table for people and one line of JSON', async () => {
-  const { seen, listener } = hurriedService(accepted.valid_contacts)
+test('a run prints a table and one line of JSON', async () => {
+  const { seen, listener } = fakeService(accepted.valid_contacts)
   const url = await serve(listener)
   const { code, stdout, stderr } = await run('--url', url, '--imports', '3', '--contacts', '3', '--concurrency', '1')
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   const figures: unknown = JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '')
   expect(figures).toMatchObject({ imports: 3, contacts_accepted: 9, contacts_delivered: 6, posts_repeated: 1 })
-  expect(seen).toMatchObject({ posts: 4, looks: 6 })
+  expect(seen).toMatchObject({ posts: 4, reads: 6 })
   expect(seen.keys.size).toBe(3)
 })
 
-test('contacts that were not delivered fail the run', async () => {
-  const { listener } = hurriedService(accepted.valid_contacts - 1)
+test('undelivered contacts fail the run', async () => {
+  const { listener } = fakeService(accepted.valid_contacts - 1)
   const { code, stderr } = await run('--url', await serve(listener), '--imports', '2', '--contacts', '3')
   expect({ code, stderr }).toEqual({ code: 1, stderr: '2 valid contacts were not delivered.\n' })
 })
 
-test('a refused import ends the run with the words of the service', async () => {
+test('a rejected import ends the run with the response of the service', async () => {
   const url = await serve((request, response) => {
     request.resume().on('end', () => response.writeHead(401).end('{"error":"unauthorized"}'))
   })
@@ -76,14 +76,14 @@ test('a refused import ends the run with the words of the service', async () => 
   expect(stderr).toContain('answered 401 instead of 202: {"error":"unauthorized"}')
 })
 
-test('a service that never finishes is given up at the deadline', async () => {
+test('a run ends at its deadline when the service does not finish', async () => {
   const url = await serve(() => {})
   const { code, stderr } = await run('--url', url, '--imports', '1', '--contacts', '1', '--deadline', '1')
   expect(code).toBe(1)
   expect(stderr).toContain('not over after 1 s')
 })
 
-test('nothing is sent to another machine', async () => {
+test('an address on another machine is refused', async () => {
   const { code, stderr } = await run('--url', 'http://192.0.2.1:8080')
   expect(code).toBe(2)
   expect(stderr).toContain('nothing was sent')

@@ -12,7 +12,7 @@ const message = (given: object): KafkaMessage => ({
   ...given,
 })
 
-it('a record has numbers for offset and append time, and texts for key and headers', () => {
+it('offset and append time are numbers, key and headers are texts', () => {
   const headers = { ce_id: Buffer.from('ü/accepted') }
   const record = toLogRecord('contact-import.imports', 3, message({ headers }))
   expect({ ...record }).toEqual({
@@ -27,14 +27,14 @@ it('a record has numbers for offset and append time, and texts for key and heade
   expect(record.raw).toEqual({ key: Buffer.from('job'), headers })
 })
 
-it('a foreign record may lack key, value and headers, or repeat a header', () => {
+it('a record of another writer may lack key, value and headers, or repeat a header', () => {
   const bare = toLogRecord('contact-import.imports', 0, message({ key: null, value: null, headers: undefined }))
   expect(bare).toMatchObject({ key: null, value: null, headers: {} })
   const headers = { twice: [Buffer.from('1'), Buffer.from('2')], none: null }
   expect(toLogRecord('contact-import.imports', 0, message({ headers })).headers).toEqual({ twice: '2', none: '' })
 })
 
-it('a record keeps its bytes beside its texts, so that nothing of it is lost', () => {
+it('the bytes of key and headers are kept beside their texts', () => {
   const invalid = Buffer.from([0xff, 0xfe])
   const headers = { broken: invalid, twice: [invalid, Buffer.from('2')], none: null }
   const record = toLogRecord('contact-import.imports', 0, message({ key: invalid, headers }))

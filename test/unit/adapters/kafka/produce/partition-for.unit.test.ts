@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { partitionCount } from '#schemas/events/catalogue.ts'
 import { createPartitionFor } from '#shared/adapters/kafka/produce/partition-for.ts'
 
-/** murmur2 of Kafka's Java client, from its own test (clients/src/test/.../common/utils/UtilsTest.java, `testMurmur2`). */
+/** From the test of Kafka's Java client: clients/src/test/…/common/utils/UtilsTest.java, `testMurmur2`. */
 const javaHashes: readonly (readonly [string, number])[] = [
   ['21', -973932308],
   ['foobar', -790332482],
@@ -18,7 +18,7 @@ it.each(javaHashes)('the key %s goes where the Java client puts it', (key, hash)
     expect(createPartitionFor(partitions)(key)).toBe((hash & 0x7fffffff) % partitions)
 })
 
-it('every key has one partition, always the same and one of those that exist', () => {
+it('a key always has the same, existing partition', () => {
   const partitionFor = createPartitionFor()
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), (key) => {
@@ -29,7 +29,7 @@ it('every key has one partition, always the same and one of those that exist', (
   )
 })
 
-it('job ids spread over all partitions', () => {
+it('job ids are distributed over all partitions', () => {
   const partitionFor = createPartitionFor()
   const used = new Set(fc.sample(fc.uuid(), 500).map(partitionFor))
   expect(used.size).toBe(partitionCount)
