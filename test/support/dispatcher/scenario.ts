@@ -11,100 +11,130 @@ type Planned = { readonly records: readonly EventRecord[]; appended: boolean; re
 const mostProcesses = 3
 /** Small, so that a few waiting chunks fill it and are planned again. */
 const smallWindows: WindowBudget = { offsets: 6, bytes: { all: 1e6, least: 1e6, most: 1e6 } }
-/** Lets all work go on that waits for nothing but the event loop. */
+/** A repeat is appended only after the lease of its import (30 s) has ended. */
+const afterLeaseMs = 31_000
+
+/** Lets all work go on that waits only for the event loop. */
 const settle = () => eventLoopIterations(30)
-/** A repeat is appended only after the lease of its import, longer than this. */
-const leaseMs = 31_000
 
 const pick = <T>(items: readonly T[], index: number): T | undefined => items[index % Math.max(1, items.length)]
 
-/**
- * Dispatchers on a memory log with a fake AI system and a virtual clock. Every event that a broker, a clock or a crash can
- * cause is a method; decisions, recovery and scheduling are the dispatcher's own.
- */
-export async function startScenario() {
+function createWorld() {
   const time = createVirtualTime(Date.parse('2026-01-31T09:30:00.000Z'))
   const broker = createScenarioBroker(time)
-  const ai = createScenarioAiSystem(time, broker)
   const appends = createScenarioAppends(broker.log)
-  const planned: Planned[] = []
-  const processes: ScenarioProcess[] = []
-  let started = 0
+  return { time, broker, appends, ai: createScenarioAiSystem(time, broker) }
+}
+type World = ReturnType<typeof createWorld>
 
-  const start = async (): Promise<void> => {
-    const name = `process ${started++}`
-    processes.push(startScenarioProcess({ name, time, broker, ai, appends, windows: smallWindows }))
-    await settle()
-  }
-  const appendRecords = async (records: readonly EventRecord[], index: number): Promise<void> => {
-    const partition = scenarioPartitions[index % scenarioPartitions.length] ?? 0
+/** Imports, accepted by `plan` and appended later, by their first holder or by a take-over. */
+function importSteps({ time, broker, ai }: World) {
+  const planned: Planned[] = []
+  const append = async (one: Planned, records: readonly EventRecord[]): Promise<void> => {
+    const partition = scenarioPartitions[planned.indexOf(one) % scenarioPartitions.length] ?? 0
     await broker.log.append(records.map((record) => ({ ...record, partition })))
     await settle()
   }
-  const remove = async (index: number): Promise<ScenarioProcess | undefined> => {
-    const process = pick(processes, index)
-    if (process !== undefined) processes.splice(processes.indexOf(process), 1)
-    return process
+  const appendOriginal = async (index: number): Promise<void> => {
+    const one = pick(planned, index)
+    if (one === undefined || one.appended) return
+    one.appended = true
+    await append(one, one.records)
   }
-  await start()
-
-  const steps = {
-    async advance(ms: number) {
-      await time.advance(ms)
-      await settle()
-    },
-    /** Accepts an import. Its records are appended by `appendOriginal`. */
+  return {
     plan(chunks: number) {
       const { jobId, records } = plannedImport({ chunks, contactsPerChunk: 1, createdAt: time.now() })
       ai.register(jobId, chunks)
       planned.push({ records, appended: false, repeated: false })
     },
     /** The append of the first holder of the idempotency key, possibly after the repeat. */
-    async appendOriginal(index: number) {
-      const one = pick(planned, index)
-      if (one === undefined || one.appended) return
-      one.appended = true
-      await appendRecords(one.records, planned.indexOf(one))
-    },
+    appendOriginal,
     /** A take-over finds nothing of the import in the log and appends all of it again. */
     async appendRepeat(index: number) {
       const one = pick(planned, index)
       if (one === undefined) return
-      if (!one.repeated) await steps.advance(leaseMs)
+      if (!one.repeated) await time.advance(afterLeaseMs)
       one.repeated = true
-      const repeats = one.records.map((record) => ({ ...record, headers: { ...record.headers, ce_repeat: 'true' } }))
-      await appendRecords(repeats, planned.indexOf(one))
+      await append(
+        one,
+        one.records.map((record) => ({ ...record, headers: { ...record.headers, ce_repeat: 'true' } })),
+      )
     },
-    async read(count: number) {
-      for (const partition of scenarioPartitions) broker.show(partition, count)
-      await settle()
+    async appendAllOriginals() {
+      for (const index of planned.keys()) await appendOriginal(index)
     },
-    async answer(index: number, ending: Ending) {
-      pick(ai.calls, index)?.answer(ending)
-      await settle()
-    },
+  }
+}
+
+/** Processes that join the group, stop, die and lose their membership. At least one is always running. */
+function processSteps(world: World) {
+  const processes: ScenarioProcess[] = []
+  let started = 0
+  const start = async (): Promise<void> => {
+    processes.push(startScenarioProcess({ name: `process ${started++}`, windows: smallWindows, ...world }))
+    await settle()
+  }
+  const remove = async (index: number, end: (process: ScenarioProcess) => void): Promise<void> => {
+    const process = pick(processes, index)
+    if (process === undefined) return
+    processes.splice(processes.indexOf(process), 1)
+    end(process)
+    await settle()
+    if (processes.length === 0) await start()
+  }
+  return {
     async join() {
       if (processes.length < mostProcesses) await start()
     },
     /** Ends a process in order: its calls end first. */
-    async stop(index: number) {
-      void (await remove(index))?.stop()
-      await settle()
-      if (processes.length === 0) await start()
-    },
-    async kill(index: number) {
-      const killed = await remove(index)
-      killed?.kill()
-      if (killed !== undefined) ai.drop(killed.name)
-      await settle()
-      if (processes.length === 0) await start()
-    },
+    stop: (index: number) => remove(index, (process) => void process.stop()),
+    kill: (index: number) =>
+      remove(index, (process) => {
+        process.kill()
+        world.ai.drop(process.name)
+      }),
     async missGeneration(index: number) {
       pick(processes, index)?.missGeneration()
       await settle()
     },
     refuseCommit(index: number) {
       pick(processes, index)?.refuseNextCommit()
+    },
+    /** Kills all processes, so that none of them goes on. */
+    end() {
+      for (const process of processes) process.kill()
+    },
+  }
+}
+
+/**
+ * Dispatchers on a memory log with a fake AI system and a virtual clock. Every event that a broker, a clock or a crash can
+ * cause is a method; decisions, recovery and scheduling are the dispatcher's own.
+ */
+export async function startScenario() {
+  const world = createWorld()
+  const { time, broker, appends, ai } = world
+  const { appendAllOriginals, ...steps } = importSteps(world)
+  const processes = processSteps(world)
+  await processes.join()
+
+  const read = async (count: number): Promise<void> => {
+    for (const partition of scenarioPartitions) broker.show(partition, count)
+    await settle()
+  }
+  const advance = async (ms: number): Promise<void> => {
+    await time.advance(ms)
+    await settle()
+  }
+
+  return {
+    ...steps,
+    ...processes,
+    read,
+    advance,
+    async answer(index: number, ending: Ending) {
+      pick(ai.calls, index)?.answer(ending)
+      await settle()
     },
     failAppend: appends.fail,
     holdReplans: appends.hold,
@@ -115,24 +145,19 @@ export async function startScenario() {
     /** Ends all faults, lets all work finish and returns what happened. */
     async finish() {
       appends.reset()
-      for (const [index] of planned.entries()) await steps.appendOriginal(index)
+      await appendAllOriginals()
       const ends = () => scenarioPartitions.map((partition) => broker.log.partition(imports, partition).length)
       const committed = () => scenarioPartitions.map((partition) => broker.committedOffset(partition))
       for (let round = 0; round < 200 && `${committed()}` !== `${ends()}`; round += 1) {
-        await steps.read(100)
+        await read(100)
         for (const call of [...ai.calls]) call.answer('sent')
-        await steps.advance(5_000)
+        await advance(5_000)
       }
       const unresolved = ai.keys().filter((key) => !broker.isResolved(key))
-      const result = { violations: broker.violations, unresolved, committed: committed(), ends: ends() }
-      return { ...result, mostSends: Math.max(0, ...ai.sends.values()) }
-    },
-    /** Kills all processes, so that nothing of them goes on. */
-    end() {
-      for (const process of processes) process.kill()
+      const mostSends = Math.max(0, ...ai.sends.values())
+      return { violations: broker.violations, unresolved, committed: committed(), ends: ends(), mostSends }
     },
   }
-  return steps
 }
 
 export type Scenario = Awaited<ReturnType<typeof startScenario>>

@@ -54,7 +54,7 @@ describe('for any order of imports, rebalances, crashes, late answers and failed
           const { violations, unresolved, committed, ends } = await run(played)
           expect({ violations, unresolved, committed }).toEqual({ violations: [], unresolved: [], committed: ends })
         }),
-        { numRuns: propertyRuns(150, 3_000) },
+        { numRuns: propertyRuns(300, 3_000) },
       )
     },
     timeoutMs,
@@ -69,7 +69,7 @@ describe('for any order of imports, rebalances, crashes, late answers and failed
           const { mostSends } = await run(played)
           expect(mostSends).toBeLessThanOrEqual(1)
         }),
-        { numRuns: propertyRuns(50, 200) },
+        { numRuns: propertyRuns(100, 1_000) },
       )
     },
     timeoutMs,
