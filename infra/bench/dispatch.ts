@@ -20,9 +20,9 @@ const contacts = numberOption(given, 'contacts', { fallback: 100, min: 1, max: 1
 const concurrency = numberOption(given, 'concurrency', { fallback: 50, min: 1, max: 1_000 })
 const rounds = numberOption(given, 'rounds', { fallback: 3, min: 1, max: 100 })
 const one = numberOption(given, 'latency', { fallback: -1, min: 0, max: 10_000 })
-/** Chunks sent before the clock starts, by either program: a service is not measured in its first second. */
+/** Chunks that both programs send before the measurement starts, so that start-up does not count. */
 const warmup = numberOption(given, 'warmup', { fallback: 2_000, min: 0, max: 100_000 })
-/** 0: the imports lie where their keys put them. */
+/** 0: the keys of the imports determine their partitions. */
 const partitions = numberOption(given, 'partitions', { fallback: 0, min: 1, max: partitionCount })
 const all = warmup + chunks
 const latencies = one < 0 ? [0, 20, 100] : [one]
@@ -40,10 +40,10 @@ const received = async (sink: string): Promise<number> => {
   return typeof counts === 'object' && counts !== null && 'chunks' in counts ? Number(counts.chunks) : 0
 }
 
-/** Asked seldom at first and often towards the end: every question takes time from what is measured. */
-const untilAskedAgain = (left: number, perMs: number): number => Math.min(500, Math.max(5, left / perMs / 3))
+/** Polls rarely at first and often towards the end, because each request slows the measured system. */
+const pollDelayMs = (left: number, perMs: number): number => Math.min(500, Math.max(5, left / perMs / 3))
 
-/** From the first chunk that counts to the last, as the sink sees it. */
+/** Measures from the first chunk after the warm-up to the last, as the sink receives them. */
 async function timed(sink: string, child: Child): Promise<Timed> {
   let before = 0
   while (before <= warmup) {
@@ -54,13 +54,13 @@ async function timed(sink: string, child: Child): Promise<Timed> {
   let [peakMiB, lastMiB, cpuSeconds, arrived] = [0, 0, 0, before]
   while (arrived < all) {
     const perMs = Math.max(1, arrived - before) / (performance.now() - startedAt)
-    await delay(arrived === before ? 100 : untilAskedAgain(all - arrived, perMs))
+    await delay(arrived === before ? 100 : pollDelayMs(all - arrived, perMs))
     arrived = await received(sink)
     try {
       lastMiB = child.residentMiB()
       cpuSeconds = child.cpuSeconds() - cpuBefore
     } catch {
-      // The plain loop ends by itself with the last chunk.
+      // The plain loop exits after the last chunk.
     }
     peakMiB = Math.max(peakMiB, lastMiB)
   }

@@ -1,6 +1,6 @@
 /**
- * What a program does that only sends: the chunks are in memory, nothing is recorded. The measure for the dispatcher.
- * Arguments: address, chunks, contacts per chunk, calls at a time.
+ * The baseline for the dispatcher: sends chunks from memory and records nothing.
+ * Arguments: address, chunks, contacts per chunk, parallel calls.
  */
 import { randomUUID } from 'node:crypto'
 import { Pool } from 'undici'

@@ -1,7 +1,6 @@
 /**
- * How long a dispatcher takes to know where it stands when the one before it died in a backlog: the deliveries of all
- * that time are read. A window of chunks per partition has outcomes that the last commit does not cover; none of them
- * may be sent again.
+ * Measures recovery after a dispatcher died in a backlog: how long the next one folds the deliveries since its last
+ * commit. In each partition a window of chunks has outcomes beyond that commit; none of them may be sent again.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -35,7 +34,7 @@ const sent = (jobId: string, chunkIndex: number, importsOffset: number, partitio
   return toRecord({ type: 'ChunkSent', data }, facts)
 }
 
-/** One import per partition: its first chunks are done and committed, the rest done and not committed. */
+/** One import per partition: all its chunks are done, and only the first ones are committed. */
 async function plant(): Promise<void> {
   const imports = createLane({ kafka, topic: topics.imports, ...bounds })
   const deliveries = createLane({ kafka, topic: topics.deliveries, ...bounds })

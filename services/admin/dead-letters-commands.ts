@@ -30,13 +30,13 @@ export const deadLettersCommands: readonly Command[] = [
     async run(args, tools) {
       const { matches, rate, dryRun } = readOptions('dead-letters redrive', args, ['rate', 'dry-run'])
       const store = tools.deadLetters()
-      const pace = createThrottle({ perSecond: rate, clock: tools.clock })
+      const throttle = createThrottle({ perSecond: rate, clock: tools.clock })
       const counts = { matching: 0, redriven: 0, not_kept: 0, of_failed_chunks: 0 }
       for await (const letter of matching(store, matches)) {
         counts.matching += 1
         if (letter.chunk !== null) counts.of_failed_chunks += 1
         if (dryRun) continue
-        await pace()
+        await throttle()
         counts[await store.redrive(letter)] += 1
       }
       return { value: { dry_run: dryRun, ...counts }, message: redriveMessage(dryRun, counts) }
@@ -47,20 +47,20 @@ export const deadLettersCommands: readonly Command[] = [
     async run(args, tools) {
       const { matches, rate, dryRun } = readOptions('dead-letters purge', args, ['all', 'rate', 'dry-run'])
       const store = tools.deadLetters()
-      const pace = createThrottle({ perSecond: rate, clock: tools.clock })
+      const throttle = createThrottle({ perSecond: rate, clock: tools.clock })
       let count = 0
       for await (const letter of matching(store, matches)) {
         count += 1
         if (dryRun) continue
-        await pace()
+        await throttle()
         await store.discard(letter)
       }
       const removed = dryRun ? 0 : await store.removeClosed()
       return {
         value: { dry_run: dryRun, matching: count, purged: dryRun ? 0 : count, records_removed: removed },
         message: dryRun
-          ? `${counted(count)} would be given up. ${dryMessage}`
-          : `${counted(count)} given up. What lies before the oldest open one is removed from storage: ${removed} records.`,
+          ? `${counted(count)} selected for the purge. ${dryMessage}`
+          : `${counted(count)} purged. ${removed} records before the oldest open dead letters were deleted.`,
       }
     },
   },
@@ -77,16 +77,16 @@ const options = {
 
 type Matches = (letter: DeadLetter) => boolean
 
-/** Throws `UsageError`. Giving up has no default: it names what it is about, or says `--all`. */
+/** Throws `UsageError`. A purge has no default selection: it needs `--all`, `--reason` or `--id`. */
 function readOptions(command: string, args: readonly string[], taken: readonly (keyof typeof options)[]) {
   const { values, tokens } = asUsageErrors(() => parseArgs({ args: [...args], options, tokens: true }))
   const given = tokens.flatMap((token) => (token.kind === 'option' ? [token.name] : []))
-  const foreign = given.find((name) => ![...taken, 'reason', 'id'].includes(name))
-  if (foreign !== undefined) throw new UsageError(`${command} takes no --${foreign}.`)
+  const unknown = given.find((name) => ![...taken, 'reason', 'id'].includes(name))
+  if (unknown !== undefined) throw new UsageError(`${command} takes no --${unknown}.`)
   const reasons = new Set(values.reason.map(readReason))
   const ids = new Set(values.id)
-  const named = reasons.size > 0 || ids.size > 0
-  if (taken.includes('all') && named === values.all) {
+  const isSelective = reasons.size > 0 || ids.size > 0
+  if (taken.includes('all') && isSelective === values.all) {
     throw new UsageError(`${command} needs either --all or at least one --reason or --id.`)
   }
   const matches: Matches = ({ id, reason }) =>
@@ -131,13 +131,13 @@ type Redriven = { readonly matching: number; readonly redriven: number } & {
 
 function redriveMessage(dryRun: boolean, { matching, redriven, not_kept, of_failed_chunks }: Redriven): string {
   const sentences = [
-    dryRun ? `${counted(matching)} put back by this command. ${dryMessage}` : `${counted(redriven)} put back.`,
+    dryRun ? `${counted(matching)} selected for the redrive. ${dryMessage}` : `${counted(redriven)} redriven.`,
   ]
   if (of_failed_chunks > 0) {
     sentences.push(
-      `${of_failed_chunks} of them belong to chunks that have ended as failed, which putting them back does not change: import those contacts again.`,
+      `${of_failed_chunks} of them belong to chunks that have failed. A redrive does not change that: import those contacts again.`,
     )
   }
-  if (not_kept > 0) sentences.push(`${not_kept} were too large to be kept and stay where they are.`)
+  if (not_kept > 0) sentences.push(`${not_kept} were not redriven, because their values were too large to store.`)
   return sentences.join(' ')
 }

@@ -1,18 +1,15 @@
-/**
- * Items in turns by group: a group with thousands of items delays another by one item at a time, not by thousands.
- * Within a group, first in first out.
- */
+/** A round-robin queue over groups, so that a large group delays a small one by one item at a time. FIFO within a group. */
 export type FairQueue<T> = {
   push(group: string, item: T): void
   /** The next item, or undefined when all groups are empty. */
   take(): T | undefined
-  /** Drops all other items; the order of turns stays. */
+  /** Drops all items that are not wanted. The order of groups stays. */
   retain(wanted: (item: T) => boolean): void
   size(): number
 }
 
 export function createFairQueue<T>(): FairQueue<T> {
-  /** Insertion order is the order of turns: a group that was served goes to the end. */
+  /** A Map keeps insertion order: a group that was served goes to the end. */
   const groups = new Map<string, T[]>()
   let size = 0
 

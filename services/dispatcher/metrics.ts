@@ -2,11 +2,11 @@ import type { Meter } from '@opentelemetry/api'
 import type { DeliveryEvent } from '#schemas/events/deliveries.ts'
 import type { GateState } from './attempt-gate.ts'
 
-/** What the dispatcher counts and measures. No attribute names a job, a client or a contact. */
+/** The dispatcher's metrics. No attribute contains a job, a client or a contact. */
 export type DispatchMetrics = {
   attempted(attempt: {
     readonly outcome: DeliveryEvent['type']
-    /** Of the answer, or null with the reason why there was none. */
+    /** The status of the answer; null when there was none, with the `reason`. */
     readonly status: number | null
     readonly reason: string | null
     readonly durationMs: number
@@ -15,14 +15,14 @@ export type DispatchMetrics = {
   }): void
   replanned(): void
   recovered(recovery: { readonly waitedMs: number; readonly foldMs: number }): void
-  /** Asked whenever metrics are collected. */
+  /** Registers the function that returns the current state when metrics are collected. */
   observe(now: () => DispatchState): void
 }
 
 export type DispatchState = GateState & {
-  /** Outcomes on their way into the log. */
+  /** Outcomes that are being appended. */
   readonly recording: number
-  /** Chunks ready or waiting for their time. */
+  /** Chunks held without a running attempt. */
   readonly waiting: number
   readonly partitions: number
 }

@@ -16,13 +16,13 @@ export type Planting = {
   readonly imports: number
   readonly chunks: number
   readonly contactsPerChunk?: number
-  /** All imports in this one; by their keys when absent. */
+  /** The partition of all imports. By default the key of each import decides. */
   readonly partition?: number
 }
 
 export type DispatchScene = Awaited<ReturnType<typeof startDispatchScene>>
 
-/** Topics, an AI system and imports for dispatchers that a test starts itself: no ingest, no database. */
+/** Topics, an AI system and imports for dispatchers that the test starts. Without ingest and database. */
 export async function startDispatchScene(kafkaBrokers: readonly string[]) {
   const own = await createOwnTopics(kafkaBrokers)
   const kafka: Kafka = own.kafka()
@@ -53,7 +53,7 @@ export async function startDispatchScene(kafkaBrokers: readonly string[]) {
     return planned.map(({ jobId }) => jobId)
   }
 
-  /** What the log says of deliveries, in the order of each partition. */
+  /** All delivery events, in the order of each partition. */
   async function facts(): Promise<readonly DeliveryEvent[]> {
     const records = await readTopic(kafka, own.nameOf(topics.deliveries.name))
     return records.flatMap((record) => {
@@ -83,7 +83,7 @@ export async function startDispatchScene(kafkaBrokers: readonly string[]) {
     committed,
     deliveries: () => countOf(own.nameOf(topics.deliveries.name)),
     planned: () => countOf(own.nameOf(topics.imports.name)),
-    /** Waits until so many different chunks were taken by the AI system and as many outcomes are in the log. */
+    /** Waits until the AI system received `chunks` different chunks and the log has as many outcomes. */
     async delivered(chunks: number, withinMs = 60_000) {
       await eventually(
         async () => {
@@ -110,7 +110,7 @@ export async function startDispatchScene(kafkaBrokers: readonly string[]) {
   }
 }
 
-/** Each chunk's outcomes, by job and index. */
+/** The outcomes of each chunk, by job and index. */
 export function outcomesOf(facts: readonly DeliveryEvent[]): ReadonlyMap<string, readonly DeliveryEvent[]> {
   const outcomes = new Map<string, DeliveryEvent[]>()
   for (const fact of facts) {
@@ -121,7 +121,7 @@ export function outcomesOf(facts: readonly DeliveryEvent[]): ReadonlyMap<string,
   return outcomes
 }
 
-/** Resident memory of a process in MiB, as Linux counts it. */
+/** Resident memory of a process in MiB (Linux). */
 export function residentMiB(pid: number): number {
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   return Number(kilobytes) / 1024

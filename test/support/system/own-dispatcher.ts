@@ -4,12 +4,12 @@ import { createLifecycle } from '#shared/runtime/lifecycle.ts'
 import type { Log, LogFields } from '#shared/runtime/log.ts'
 
 export type OwnDispatcher = {
-  /** Its log lines so far: message and fields. */
+  /** The log lines so far. */
   readonly lines: readonly { readonly message: string; readonly fields: LogFields }[]
   stop(): Promise<void>
 }
 
-/** A dispatcher in this process, without its listener, so that a test can put itself between it and the world. */
+/** Starts a dispatcher in this process, without its HTTP server. `instrument` may wrap its ports. */
 export async function startOwnDispatcher(
   environment: Readonly<Record<string, string>>,
   instrument: (ports: DispatcherPorts) => DispatcherPorts = (ports) => ports,

@@ -16,7 +16,7 @@ afterEach(() => {
   expect(unhandled.splice(0)).toEqual([])
 })
 
-describe('an AI system that misbehaves', () => {
+describe('a faulty AI system', () => {
   async function expectTimeout(port: number) {
     const result = await client(port).deliver(chunk)
     expect(result).toMatchObject({ is: 'unanswered', reason: 'timeout' })
@@ -24,13 +24,13 @@ describe('an AI system that misbehaves', () => {
     expect(result.durationMs).toBeLessThan(10_000)
   }
 
-  test('silence after the connection ends the attempt in time and closes the connection', async () => {
+  test('no answer: the attempt ends at its time limit and closes the connection', async () => {
     const { server, port } = await tcpServing((socket) => socket.resume())
     await expectTimeout(port)
     await eventually(async () => expect(await connectionsOf(server)).toBe(0))
   })
 
-  test('headers that drip and never end end the attempt in time', async () => {
+  test('endless slow headers: the attempt ends at its time limit', async () => {
     const { server, port } = await tcpServing((socket) => {
       socket.write('HTTP/1.1 200 OK\r\n')
       const drip = setInterval(() => socket.write('x-a: b\r\n'), 20)
@@ -80,12 +80,12 @@ describe('an AI system that misbehaves', () => {
     expect(written).toBeLessThan(size / 5)
   })
 
-  test('a reset before the answer is a failed connection', async () => {
+  test('a reset before the answer is `connection_failed`', async () => {
     const { port } = await tcpServing((socket) => socket.once('data', () => socket.resetAndDestroy()))
     expect(await client(port).deliver(chunk)).toMatchObject({ is: 'unanswered', reason: 'connection_failed' })
   })
 
-  test('a reset within the body leaves the status as the answer', async () => {
+  test('a reset within the body does not change the result', async () => {
     const { port } = await tcpServing((socket) =>
       socket.once('data', () => {
         socket.write('HTTP/1.1 500 No\r\ncontent-length: 100\r\n\r\nhalf', () => socket.resetAndDestroy())
@@ -102,7 +102,7 @@ describe('an AI system that misbehaves', () => {
     },
   )
 
-  test('an upgrade that nobody asked for is no delivery, and calls after it work', async () => {
+  test('an unrequested upgrade is not a delivery, and later calls work', async () => {
     let turn = 0
     const { server, port } = await tcpServing((socket) =>
       socket.on('data', () => {
@@ -121,14 +121,14 @@ describe('an AI system that misbehaves', () => {
     await eventually(async () => expect(await connectionsOf(server)).toBe(0))
   })
 
-  test('headers without end are unreadable', async () => {
+  test('headers that are too long are `answer_unreadable`', async () => {
     const { port } = await tcpServing((socket) =>
       socket.once('data', () => socket.end(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`)),
     )
     expect(await client(port).deliver(chunk)).toMatchObject({ is: 'unanswered', reason: 'answer_unreadable' })
   })
 
-  test('a refused connection fails at once, and the next attempt works when somebody listens again', async () => {
+  test('a refused connection fails at once, and an attempt after the server has started works', async () => {
     const { server, port } = await httpServing((_request, response) => response.end())
     await new Promise((resolve) => server.close(resolve))
     const aiSystem = client(port)
@@ -138,12 +138,12 @@ describe('an AI system that misbehaves', () => {
     expect(await aiSystem.deliver(chunk)).toMatchObject({ is: 'answered', status: 200 })
   })
 
-  test('an unknown host is a failed connection', async () => {
+  test('an unknown host is `connection_failed`', async () => {
     const result = await client(new URL('http://no-such-host.invalid/'), { totalTimeoutMs: 5_000 }).deliver(chunk)
     expect(result).toMatchObject({ is: 'unanswered', reason: 'connection_failed' })
   })
 
-  test('a call that waits for a connection ends in time too, and its chunk is not sent afterwards', async () => {
+  test('a call that waits for a connection ends at its time limit, and its chunk is not sent later', async () => {
     const bodies: number[] = []
     const { port } = await tcpServing((socket) => socket.on('data', (data) => bodies.push(data.length)))
     const aiSystem = client(port, { connections: 1 })
@@ -157,7 +157,7 @@ describe('an AI system that misbehaves', () => {
     expect(bodies).toHaveLength(1)
   })
 
-  // A TLS handshake that is never answered is a connection that is never made.
+  // The server never answers the TLS handshake, so no connection is made.
   test.each([
     { connectTimeoutMs: 5_000, totalTimeoutMs: 300, reason: 'timeout' },
     { connectTimeoutMs: 300, totalTimeoutMs: 5_000, reason: 'connection_failed' },
@@ -168,7 +168,7 @@ describe('an AI system that misbehaves', () => {
     expect(result.durationMs).toBeLessThan(4_500)
   })
 
-  test('hundreds of bad attempts leave no connection behind', async () => {
+  test('hundreds of failed attempts leave no connection open', async () => {
     let turn = 0
     const { server, port } = await httpServing((request, response) => {
       turn += 1

@@ -9,7 +9,7 @@ async function bytesOf(request: IncomingMessage): Promise<Buffer> {
 }
 
 describe('delivery to the AI system', () => {
-  test('a chunk goes out byte for byte with the headers of the interface', async () => {
+  test('a chunk is sent byte for byte with the headers of the interface', async () => {
     const seen: { request: IncomingMessage; body: Buffer }[] = []
     const { port } = await httpServing(async (request, response) => {
       seen.push({ request, body: await bytesOf(request) })
@@ -31,7 +31,7 @@ describe('delivery to the AI system', () => {
     expect(Object.keys(seen[0]?.request.headers ?? {}).filter((name) => name.startsWith('webhook'))).toEqual([])
   })
 
-  test('without a token no Authorization is sent', async () => {
+  test('without a token there is no Authorization header', async () => {
     const seen: IncomingMessage[] = []
     const { port } = await httpServing((request, response) => {
       seen.push(request)
@@ -42,7 +42,7 @@ describe('delivery to the AI system', () => {
     expect(seen[0]?.headers).not.toHaveProperty('traceparent')
   })
 
-  test('each signing secret makes a signature that the reference library accepts', async () => {
+  test('each signing secret adds a signature that the reference library accepts', async () => {
     const secrets = [`whsec_${Buffer.alloc(32, 1).toString('base64')}`, Buffer.alloc(24, 2).toString('base64')]
     const seen: { headers: Record<string, string>; body: string }[] = []
     const { port } = await httpServing(async (request, response) => {
@@ -88,7 +88,7 @@ describe('delivery to the AI system', () => {
     expect(requests).toBe(1)
   })
 
-  test('connections are kept and used again', async () => {
+  test('connections are reused', async () => {
     const ports = new Set<number | undefined>()
     const { port } = await httpServing((request, response) => {
       ports.add(request.socket.remotePort)
@@ -99,7 +99,7 @@ describe('delivery to the AI system', () => {
     expect(ports.size).toBeLessThanOrEqual(2)
   })
 
-  test('a slow answer within the time is an answer', async () => {
+  test('a slow answer within the time limit is an answer', async () => {
     const { port } = await httpServing((_request, response) => {
       setTimeout(() => response.end(), 150)
     })
@@ -107,7 +107,7 @@ describe('delivery to the AI system', () => {
   })
 })
 
-describe('an AI system that must be public', () => {
+describe('an AI system that must have a public address', () => {
   test.each([
     'http://127.0.0.1:1/',
     'http://[::1]:1/',

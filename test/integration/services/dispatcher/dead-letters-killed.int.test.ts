@@ -7,7 +7,7 @@ import { outcomesOf, startDispatchScene } from '#test/support/system/dispatch-sc
 
 const chunks = 20
 
-it('a dispatcher killed between a dead letter and the failure of its chunk leaves both to its successor', async () => {
+it('after a kill between a dead letter and the failure of its chunk the next dispatcher appends both', async () => {
   const scene = await startDispatchScene(inject('kafkaBrokers'))
   const letters = () => readTopic(scene.kafka, scene.topics.nameOf(topics.deadLetters.name))
   try {

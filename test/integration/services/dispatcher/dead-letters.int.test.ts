@@ -35,7 +35,7 @@ const nameOf = (topic: { readonly name: string }) => `${system.environment.KAFKA
 const partition = () => createPartitionFor()(jobId)
 const contact = { phone: '+79991234567', tags: [], additional_fields: {} }
 
-/** A record of the job as ingest writes it: its acceptance, or one of its chunks of one contact. */
+/** A record of the job as ingest writes it: `ImportAccepted`, or a chunk of one contact. */
 function record(chunk?: number): EventRecord {
   const created_at = new Date().toISOString()
   const facts = { source: eventSources.ingest, time: created_at }
@@ -60,7 +60,7 @@ const message = ({ key, headers, value }: EventRecord, damage: Damage = {}): Mes
 
 const binary = Buffer.from([0, 0xff, 0xfe, 0x80])
 
-/** Each kind of poison once, in the place of a chunk of the job or, the last, of nobody. */
+/** One record of each unreadable kind, in place of a chunk of the job; the last names no job. */
 const poison = (): readonly Message[] => [
   message(record(1), { headers: { ce_time: 'yesterday' } }),
   message(record(2), { headers: { ce_type: 'ChunkForeseen' } }),
@@ -86,8 +86,8 @@ const admin = async (...args: string[]) => {
 const records = (topic: { readonly name: string }): Promise<readonly ReadRecord[]> => readTopic(kafka, nameOf(topic))
 const openLetters = async () => (await admin('list')).total
 
-describe('a record that cannot be read', () => {
-  it('is kept, its chunk fails, its job ends, and what comes after it is delivered', async () => {
+describe('an unreadable record', () => {
+  it('becomes a dead letter, its chunk fails, its job ends, and later records are delivered', async () => {
     await produce([message(record()), ...poison(), message(record(0))])
     const job = await system.producer.finishedJob(jobId)
     expect(job).toMatchObject({ status: 'completed', chunks_completed: 1, chunks_failed: 5, sent_contacts: 1 })
@@ -102,7 +102,7 @@ describe('a record that cannot be read', () => {
     expect(system.ai.received()).toMatchObject({ chunks: 1, malformed: 0 })
   })
 
-  it('is a dead letter in the partition it came from, with its origin and the reason', async () => {
+  it('is stored in the same partition, with its origin and the reason', async () => {
     const letters = await records(topics.deadLetters)
     const origin = (offset: number, reason: string, chunk?: number) => ({
       dl_id: `${topics.imports.name}/${partition()}/${offset}`,
@@ -123,7 +123,7 @@ describe('a record that cannot be read', () => {
     )
   })
 
-  it('is listed with nothing of what it says, and by reason', async () => {
+  it('is listed without its contents, also by reason', async () => {
     const { dead_letters, total } = await admin('list')
     expect(total).toBe(6)
     expect(Object.keys(dead_letters[0]).toSorted()).toEqual(
@@ -136,7 +136,7 @@ describe('a record that cannot be read', () => {
     }
   })
 
-  it('is put back byte for byte and marked, once; what is still unreadable comes back as a new dead letter', async () => {
+  it('is redriven once, byte for byte; a record that is still unreadable becomes a new dead letter', async () => {
     const id = `${topics.imports.name}/${partition()}/6`
     const before = await rawRecords(topics.imports)
     expect(await admin('redrive', '--id', id, '--dry-run')).toMatchObject({ dry_run: true, matching: 1, redriven: 0 })
@@ -154,14 +154,14 @@ describe('a record that cannot be read', () => {
     expect(await openLetters()).toBe(6)
   })
 
-  it('of a chunk that has failed does not revive it when it is put back', async () => {
+  it('of a failed chunk leaves the chunk failed when it is redriven', async () => {
     const id = `${topics.imports.name}/${partition()}/4`
     expect(await admin('redrive', '--id', id)).toMatchObject({ redriven: 1, of_failed_chunks: 1 })
     await eventually(async () => expect(await openLetters()).toBe(6))
     expect(await system.producer.job(jobId)).toMatchObject({ chunks_completed: 1, chunks_failed: 5 })
   })
 
-  it('that is given up is gone, from the list at once and from storage as far as nothing open lies before it', async () => {
+  it('that is purged leaves the list at once, and storage when no open dead letter precedes it', async () => {
     expect(await admin('purge', '--all', '--dry-run')).toMatchObject({ matching: 6, purged: 0, records_removed: 0 })
     expect(await admin('purge', '--reason', 'no_key')).toMatchObject({ purged: 1 })
     expect(await openLetters()).toBe(5)
@@ -171,7 +171,7 @@ describe('a record that cannot be read', () => {
   })
 })
 
-/** As `readTopic`, with the bytes. */
+/** Like `readTopic`, with the bytes. */
 async function rawRecords(topic: { readonly name: string }) {
   const count = (await records(topic)).length
   const consumer = kafka.consumer({

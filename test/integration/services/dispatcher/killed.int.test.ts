@@ -20,7 +20,7 @@ describe.concurrent('a dispatcher killed', () => {
         expect(unrecorded).toBeLessThan(chunks / 2)
         await scene.delivered(chunks)
         const { requests, repeats, by_status } = scene.ai.received()
-        expect(repeats + (by_status.none ?? 0)).toBe(unrecorded) // answered to the killed one, or too late for it
+        expect(repeats + (by_status.none ?? 0)).toBe(unrecorded) // answered before the kill but not recorded, or after it
         expect(requests).toBe(chunks + unrecorded)
         const outcomes = [...outcomesOf(await scene.facts()).values()]
         expect(outcomes).toHaveLength(chunks)

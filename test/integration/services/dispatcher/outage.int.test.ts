@@ -5,12 +5,12 @@ import { type DispatchScene, outcomesOf, residentMiB, startDispatchScene } from 
 
 /** What is logged, and at least how often, before the outage ends: appends fail, the consumer leaves its group, requests fail. */
 const whileDown = [
-  ['sending it again', 1],
+  ['appending it again', 1],
   ['Crash: ', 1],
   ['connect ECONNREFUSED', 100],
 ] as const
 const whileHanging = [
-  ['sending it again', 1],
+  ['appending it again', 1],
   ['timed out', 1],
 ] as const
 
@@ -25,7 +25,7 @@ afterAll(async () => {
   await kafka?.stop()
 })
 
-describe('a dispatcher goes on by itself, within its memory, after a broker', () => {
+describe('a dispatcher continues without a restart and with bounded memory after a broker', () => {
   it.each([
     ['is down', async () => kafka.kill(), () => kafka.restart(), whileDown],
     ['hangs', () => kafka.pause(), async () => kafka.resume(), whileHanging],

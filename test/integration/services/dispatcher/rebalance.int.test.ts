@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import { eventually } from '#test/support/eventually.ts'
 import { type DispatchScene, outcomesOf, startDispatchScene } from '#test/support/system/dispatch-scene.ts'
 
-/** Each time a partition moves from a living member it rests for 11 s. */
+/** A partition that moves from a running member waits 11 s for the calls of that member. */
 const stormMs = 300_000
 
 let scene: DispatchScene
@@ -19,7 +19,7 @@ const sentOnce = async (chunks: number) => {
 }
 const joined = (output: string): boolean => /"partitions":\[\d/.test(output)
 
-describe('members that come and go in order', () => {
+describe('members that join and leave in order', () => {
   it(
     'every few seconds while 5,000 chunks are delivered: each is sent once',
     async () => {
@@ -47,7 +47,7 @@ describe('members that come and go in order', () => {
     stormMs,
   )
 
-  it('while calls are under way that take long: the newcomer waits for their outcomes and sends nothing again', async () => {
+  it('during slow calls: the new member waits for their outcomes and sends no chunk again', async () => {
     scene.ai.setBehaviour({ otherwise: { delay_ms: 7_000 } })
     const first = await scene.dispatcher()
     await eventually(() => expect(joined(first.output())).toBe(true))
@@ -64,7 +64,7 @@ describe('members that come and go in order', () => {
     await sentOnce(60)
   })
 
-  it('one after the other in a rolling restart under load: each chunk is sent once', async () => {
+  it('in a rolling restart under load: each chunk is sent once', async () => {
     const rounds = 20
     scene.ai.setBehaviour({ otherwise: { delay_ms: 100 } })
     const running = [await scene.dispatcher(), await scene.dispatcher()]
@@ -89,8 +89,8 @@ describe('members that come and go in order', () => {
   })
 })
 
-describe('a member that was stopped for longer than its session', () => {
-  it('moves no offset backwards when it comes back, and sends again at most what was under way', async () => {
+describe('a member that was suspended for longer than its session', () => {
+  it('moves no offset backwards when it continues, and sends again at most the chunks of its running calls', async () => {
     scene.ai.setBehaviour({ otherwise: { delay_ms: 30 } })
     const late = await scene.dispatcher({ DISPATCH_MAX_CONCURRENCY: '4' })
     await scene.plant({ imports: 60, chunks: 20 })

@@ -23,7 +23,7 @@ const retries = async () =>
 const failures = async () => (await scene.facts()).flatMap((fact) => (fact.type === 'ChunkFailed' ? [fact.data] : []))
 
 describe('an AI system that', () => {
-  it('fails three requests in ten gets each of 5,000 chunks, with no more calls than that takes', async () => {
+  it('fails three requests in ten receives each of 5,000 chunks with no unnecessary call', async () => {
     const chunks = 5_000
     scene.ai.setBehaviour({ rules: [{ rate: 0.3, behave: { status: 503 } }] })
     await scene.plant({ imports: 250, chunks: 20 })
@@ -41,7 +41,7 @@ describe('an AI system that', () => {
     expect(outcomes.every(({ type }) => type === 'ChunkSent')).toBe(true)
   })
 
-  it('asks one chunk in twenty to come back in an hour gets all others meanwhile, and the position moves on', async () => {
+  it('delays one chunk in twenty by an hour receives all others meanwhile, and the committed offset advances', async () => {
     const chunks = 6_000
     scene.ai.setBehaviour({
       rules: [{ match: { attempt: 1 }, rate: 0.05, behave: { status: 429, retry_after: 3_600 } }],
@@ -68,7 +68,7 @@ describe('an AI system that', () => {
     }
   })
 
-  it('is called as often as the schedule says, however often the dispatcher starts anew', async () => {
+  it('is called as often as the schedule allows, also across restarts of the dispatcher', async () => {
     scene.ai.setBehaviour({ otherwise: { status: 503, retry_after: 1 } })
     const jobs = await scene.plant({ imports: 4, chunks: 1 })
     const schedule = { RETRY_SCHEDULE: '1s,1s,1s,1s' }
@@ -88,7 +88,7 @@ describe('an AI system that', () => {
     }
   })
 
-  it('fails every call is left alone after 20 or the calls then under way, and is called again when it recovers', async () => {
+  it('fails every call gets no further call after 20 failures, and is called again when it recovers', async () => {
     const chunks = 2_000
     scene.ai.setBehaviour({ otherwise: { status: 500 } })
     await scene.plant({ imports: 20, chunks: 100 })
@@ -101,8 +101,8 @@ describe('an AI system that', () => {
   })
 })
 
-describe('an AI system at an address that may not be called', () => {
-  it('gets no call, and is left alone; its chunks go out once the address is allowed', async () => {
+describe('an AI system at a refused address', () => {
+  it('gets no call; its chunks are sent when the address is allowed', async () => {
     await scene.plant({ imports: 30, chunks: 1 })
     const { lines } = await start({ AI_SYSTEM_ALLOW_PRIVATE: 'false' })
     await eventually(() => expect(lines.some(({ fields }) => fields.breaker === 'open')).toBe(true))
@@ -116,7 +116,7 @@ describe('an AI system at an address that may not be called', () => {
 })
 
 describe('a small import', () => {
-  it('posted just after a large one waits for a few of its chunks, not for all', async () => {
+  it('posted just after a large one waits for a few chunks of it, not for all', async () => {
     const order: string[] = []
     dispatcher = await startOwnDispatcher({ ...scene.environment, DISPATCH_MAX_CONCURRENCY: '4' }, (ports) => ({
       ...ports,
@@ -133,7 +133,7 @@ describe('a small import', () => {
     const before = order.length
     const [small = ''] = await scene.plant({ imports: 1, chunks: 1, contactsPerChunk: 10 })
     await eventually(() => expect(order).toContain(small))
-    // What was under way, what was called while its record was on the way, and one turn.
+    // Calls that were running, calls started while its record was read, and one turn of the queue.
     expect(order.indexOf(small) - before).toBeLessThan(40)
     await scene.delivered(101)
   })

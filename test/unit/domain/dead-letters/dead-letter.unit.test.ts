@@ -31,7 +31,7 @@ const record = fc
 
 type Place = { readonly offset: number; readonly appendedAt: number }
 
-/** As the log gives a record back: key and headers as bytes, and as the texts that these may be. */
+/** A record as the log returns it: key and headers as bytes, and as text where they are text. */
 function read({ topic, partition, key, headers, value, offset, appendedAt }: RawRecord & Place): ReadRecord {
   const text = (value: RawRecord['headers'][string]): string => {
     const last = typeof value === 'string' || value instanceof Uint8Array ? value : (value.at(-1) ?? '')
@@ -47,17 +47,17 @@ const circumstances = fc.record({
   chunk: fc.option(fc.constant('0b9f7c1e-5d34-4a53-9f0e-6f3a1c2d4e5b/3')),
 })
 
-function parked(raw: RawRecord): DeadLetter {
+function readBack(raw: RawRecord): DeadLetter {
   const found = readDeadLetter(read({ ...raw, offset: 7, appendedAt: 1_700_000_000_000 }))
   if (found.is !== 'letter') throw new Error(`read as ${found.is}`)
   return found.letter
 }
 
 describe('a dead letter', () => {
-  test('is the record byte for byte, with where it stood and why it is here', () => {
+  test('contains the record byte for byte, its origin and the reason', () => {
     fc.assert(
       fc.property(record, circumstances, (given, { reason, chunk }) => {
-        const letter = parked(deadLetterRecord(given, { reason, chunk }))
+        const letter = readBack(deadLetterRecord(given, { reason, chunk }))
         expect(letter).toEqual({
           id: `contact-import.imports/${given.partition}/${given.offset}`,
           ...{ topic: given.topic, partition: given.partition, offset: given.offset, appendedAt: given.appendedAt },
@@ -68,10 +68,10 @@ describe('a dead letter', () => {
     )
   })
 
-  test('put back is the record it was, and marked', () => {
+  test('is redriven as the original record with a mark', () => {
     fc.assert(
       fc.property(record, circumstances, (given, about) => {
-        const letter = parked(deadLetterRecord(given, about))
+        const letter = readBack(deadLetterRecord(given, about))
         const { topic, partition, raw, value } = given
         const headers = { ...raw?.headers, [deadLetterHeaders.redriven]: letter.id }
         expect(redrivenRecord(letter)).toEqual({ topic, partition, value, key: raw?.key, headers })
@@ -79,43 +79,43 @@ describe('a dead letter', () => {
     )
   })
 
-  test('that was put back and is parked again is one of its own', () => {
+  test('of a redriven record that is still unreadable has its own id', () => {
     fc.assert(
       fc.property(record, circumstances, (given, about) => {
-        const letter = parked(deadLetterRecord(given, about))
+        const letter = readBack(deadLetterRecord(given, about))
         const redriven = redrivenRecord(letter)
         if (redriven === null) throw new Error('not kept')
-        const again = parked(deadLetterRecord(read({ ...redriven, offset: given.offset + 1, appendedAt: 0 }), about))
+        const again = readBack(deadLetterRecord(read({ ...redriven, offset: given.offset + 1, appendedAt: 0 }), about))
         expect(again.id).not.toBe(letter.id)
         expect(again.original.value).toEqual(given.value)
       }),
     )
   })
 
-  test('of a value that was too large says its size, and cannot be put back', () => {
+  test('of a value that was too large has its size and cannot be redriven', () => {
     const given = read({
       ...{ topic: 'contact-import.imports', partition: 1, offset: 2, appendedAt: 0 },
       ...{ key: null, headers: {}, value: new Uint8Array(9) },
     })
-    const letter = parked(withoutValue(deadLetterRecord(given, { reason: 'no_key', chunk: null })))
+    const letter = readBack(withoutValue(deadLetterRecord(given, { reason: 'no_key', chunk: null })))
     expect(letter).toMatchObject({ omittedBytes: 9, original: { value: null } })
     expect(redrivenRecord(letter)).toBeNull()
   })
 
-  test('is not changed by headers of the reserved names that its record came with', () => {
+  test('ignores headers of the record that have reserved names', () => {
     const headers = { dl_mark: 'purged', dl_omitted_bytes: '5', dl_chunk: 'somebody/0', dl_reason: 'no_key' }
     const given = read({
       ...{ topic: 'contact-import.imports', partition: 1, offset: 2, appendedAt: 0 },
       ...{ key: null, headers, value: null },
     })
-    const letter = parked(deadLetterRecord(given, { reason: 'bad_header', chunk: null }))
+    const letter = readBack(deadLetterRecord(given, { reason: 'bad_header', chunk: null }))
     expect(letter).toMatchObject({ reason: 'bad_header', chunk: null, omittedBytes: null, original: { headers: {} } })
   })
 
   test.each(deadLetterMarks)('is over by the mark %s, which holds nothing of the record', (mark) => {
     fc.assert(
       fc.property(record, circumstances, (given, about) => {
-        const letter = parked(deadLetterRecord(given, about))
+        const letter = readBack(deadLetterRecord(given, about))
         const marked = markRecord(letter, mark)
         expect(marked).toMatchObject({ key: null, value: null, partition: given.partition })
         expect(readDeadLetter(read({ ...marked, offset: 8, appendedAt: 0 }))).toEqual({
@@ -128,7 +128,7 @@ describe('a dead letter', () => {
     )
   })
 
-  test('is told from anything that somebody else wrote to its topic', () => {
+  test('is distinguished from foreign records in its topic', () => {
     const foreign = (headers: Readonly<Record<string, string>>) =>
       readDeadLetter({
         ...({ topic: 'contact-import.dead-letters', partition: 3, offset: 0, appendedAt: 0 } as const),

@@ -35,11 +35,11 @@ describe('the chunk of an unreadable record', () => {
     expect(readUnreadableChunk({ key, headers, value: bytes })).toBeNull()
   })
 
-  test('is without a size where that cannot be read', () => {
+  test('has size 0 when no size is readable', () => {
     expect(readUnreadableChunk({ key: job, headers: { ce_chunkindex: '0' }, value: null })).toMatchObject({ size: 0 })
   })
 
-  test('fails without an attempt, as the event is described', () => {
+  test('fails with a valid event without an attempt', () => {
     const failed = unreadableChunkFailed({ jobId: job, chunkIndex: 3, size: 0 }, Date.parse('2026-01-31T09:30:00.000Z'))
     expect(failed.data).toMatchObject({ attempt: 0, error_code: 'record_unreadable', response_status_code: null })
     expect(faultsOf(ChunkFailedEvent.data, failed.data)).toEqual([])

@@ -45,11 +45,11 @@ const given = (...events: readonly DeliveryEvent[]): ChunkDelivery => events.red
 const anyEvents = fc.array(deliveryEventOf(jobId, 3, 100), { maxLength: 12 })
 
 describe('the state of a chunk', () => {
-  test('is pending until something is known of it', () => {
+  test('is pending before the first event', () => {
     expect(given()).toEqual({ status: 'pending', attempts: 0 })
   })
 
-  test('follows retries to its outcome', () => {
+  test('goes through retries to its outcome', () => {
     expect(given(retry(1))).toEqual({ status: 'retrying', attempts: 1, nextAttemptAt: now + 1_000 })
     expect(given(retry(1), retry(2, 5_000))).toEqual({ status: 'retrying', attempts: 2, nextAttemptAt: now + 5_000 })
     expect(given(retry(1), sent(2))).toEqual({ status: 'sent', attempts: 2 })
@@ -62,18 +62,18 @@ describe('the state of a chunk', () => {
     expect(given(sent(1), retry(2))).toEqual({ status: 'sent', attempts: 1 })
   })
 
-  test('is not moved by an attempt that is not newer than those known', () => {
+  test('ignores an attempt that is not newer than the last one', () => {
     expect(given(retry(2, 9_000), retry(1), retry(2, 1_000))).toEqual(given(retry(2, 9_000)))
   })
 
-  test('is raised in its attempts, and in nothing else, by being planned again', () => {
+  test('takes only the number of attempts from ChunkReplanned', () => {
     expect(given(replanned(2))).toEqual({ status: 'pending', attempts: 2 })
     expect(given(retry(3), replanned(2))).toEqual(given(retry(3)))
     expect(given(retry(1, 700), replanned(4))).toEqual({ status: 'retrying', attempts: 4, nextAttemptAt: now + 700 })
     expect(given(sent(1), replanned(4))).toEqual({ status: 'sent', attempts: 1 })
   })
 
-  test('changes nothing when a fact is read twice', () => {
+  test('does not change when an event is read twice', () => {
     fc.assert(
       fc.property(anyEvents, (events) => {
         const state = given(...events)
@@ -82,7 +82,7 @@ describe('the state of a chunk', () => {
     )
   })
 
-  test('never loses attempts, and never leaves an outcome', () => {
+  test('never loses attempts and never changes an outcome', () => {
     fc.assert(
       fc.property(anyEvents, (events) => {
         let state: ChunkDelivery = initialState
@@ -97,10 +97,10 @@ describe('the state of a chunk', () => {
   })
 })
 
-describe('what a repeat says of attempts', () => {
+describe('the attempts in the headers of a repeat', () => {
   const waiting = { attempts: 2, notBefore: now + 3_000 }
 
-  test('starts a chunk that is not known otherwise', () => {
+  test('are used when no event of the chunk is known', () => {
     expect(mergeAttempts(initialState, waiting)).toEqual({
       status: 'retrying',
       attempts: 2,
@@ -110,19 +110,19 @@ describe('what a repeat says of attempts', () => {
     expect(mergeAttempts(initialState, { attempts: 2, notBefore: null })).toEqual({ status: 'pending', attempts: 2 })
   })
 
-  test('yields to what the log knows later, and wins over what it knows earlier', () => {
+  test('are used only when they are newer than the logged attempts', () => {
     expect(mergeAttempts(given(retry(3)), waiting)).toEqual(given(retry(3)))
     expect(mergeAttempts(given(retry(2, 9_000)), waiting)).toEqual(given(retry(2, 9_000)))
     expect(mergeAttempts(given(retry(1)), waiting)).toMatchObject({ attempts: 2, nextAttemptAt: now + 3_000 })
     expect(mergeAttempts(given(replanned(2)), waiting)).toMatchObject({ status: 'retrying', attempts: 2 })
   })
 
-  test('does not reopen an outcome', () => {
+  test('do not change an outcome', () => {
     expect(mergeAttempts(given(sent(1)), waiting)).toEqual(given(sent(1)))
     expect(mergeAttempts(given(failed(1)), waiting)).toEqual(given(failed(1)))
   })
 
-  test('takes the larger number of attempts', () => {
+  test('are used when they are larger', () => {
     const header = fc.record({ attempts: fc.nat({ max: 8 }), notBefore: fc.option(fc.constant(now)) })
     fc.assert(
       fc.property(anyEvents, header, (events, repeat) => {
@@ -136,24 +136,24 @@ describe('what a repeat says of attempts', () => {
   })
 })
 
-describe('what to do now', () => {
-  test('a pending chunk is sent', () => {
+describe('the next action', () => {
+  test('sends a pending chunk', () => {
     expect(nextAction(given(), now)).toEqual({ do: 'send', attempt: 1 })
     expect(nextAction(given(replanned(2)), now)).toEqual({ do: 'send', attempt: 3 })
   })
 
-  test('a waiting chunk waits until its time, and not a millisecond longer', () => {
+  test('waits exactly until the next attempt is due', () => {
     expect(nextAction(given(retry(1)), now + 999)).toEqual({ do: 'wait', until: now + 1_000 })
     expect(nextAction(given(retry(1)), now + 1_000)).toEqual({ do: 'send', attempt: 2 })
   })
 
-  test('a resolved chunk is left alone', () => {
+  test('is nothing for a resolved chunk', () => {
     expect(nextAction(given(sent(1)), now)).toEqual({ do: 'nothing' })
     expect(nextAction(given(failed(1)), now)).toEqual({ do: 'nothing' })
   })
 })
 
-describe('the fact that follows an attempt', () => {
+describe('the event after an attempt', () => {
   const schedule = [500, 2_000]
   const answered = (status: number, retryAfter: string | null = null): AttemptResult => ({
     is: 'answered',
@@ -195,14 +195,14 @@ describe('the fact that follows an attempt', () => {
     })
   })
 
-  test('waits as Retry-After asks', () => {
+  test('uses Retry-After as the delay', () => {
     expect(when(given(), answered(429, '7'))).toMatchObject({
       type: 'ChunkRetryScheduled',
       data: { next_attempt_at: at(7_000), delay_reason: 'retry_after', error_code: 'rate_limited' },
     })
   })
 
-  test('is ChunkFailed when the schedule is used up', () => {
+  test('is ChunkFailed when the schedule has no further delay', () => {
     expect(when(given(retry(1), retry(2)), { is: 'unanswered', reason: 'timeout', durationMs: 40 })).toEqual({
       type: 'ChunkFailed',
       data: {
@@ -216,15 +216,15 @@ describe('the fact that follows an attempt', () => {
     })
   })
 
-  test('is ChunkFailed at once for a final answer, whatever Retry-After says', () => {
+  test('is ChunkFailed for a final status, also with Retry-After', () => {
     expect(when(given(), answered(400, '7'))).toMatchObject({ type: 'ChunkFailed', data: { attempt: 1 } })
   })
 
-  test('does not record a status that HTTP does not know', () => {
+  test('has no status when the number is not a valid HTTP status', () => {
     expect(when(given(), answered(999))).toMatchObject({ type: 'ChunkFailed', data: { response_status_code: null } })
   })
 
-  test('fits its schema, and ends in an outcome after one attempt more than the schedule has delays', () => {
+  test('is valid, and final after one attempt more than the schedule has delays', () => {
     const result = fc.oneof(
       fc.record({
         is: fc.constant('answered' as const),

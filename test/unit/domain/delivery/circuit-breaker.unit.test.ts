@@ -10,7 +10,7 @@ import {
 
 const now = Date.parse('2026-01-31T09:30:00.000Z')
 
-/** Ends of calls, one after the other at the times given. */
+/** The breaker after these calls ended in this order. */
 const ended = (ends: readonly { readonly failed: boolean; readonly at?: number }[], from = closedBreaker) =>
   ends.reduce((breaker, { failed, at = 0 }) => endCall(breaker, { failed, trial: false, now: now + at }), from)
 const times = (count: number, failed: boolean, at = 0) => Array.from({ length: count }, () => ({ failed, at }))
@@ -19,7 +19,7 @@ const opened = ended(times(20, true))
 const tried = (breaker: CircuitBreaker, failed: boolean, at: number) =>
   endCall(startCall(breaker, admission(breaker, now + at)), { failed, trial: true, now: now + at })
 
-describe('the breaker', () => {
+describe('the circuit breaker', () => {
   test('opens at 20 failures in a row, not at 19', () => {
     expect(ended(times(19, true))).toMatchObject({ is: 'closed' })
     expect(opened).toEqual({ is: 'open', until: now + 5_000, delayMs: 5_000 })
@@ -33,7 +33,7 @@ describe('the breaker', () => {
     expect(ended([...times(10, false), ...turns(50)]).is).toBe('closed')
   })
 
-  test('counts the calls of the last 10 s only', () => {
+  test('counts only the calls of the last 10 s', () => {
     const early = Array.from({ length: 49 }, () => [...times(1, false), ...times(1, true)]).flat()
     const late = [
       { failed: false, at: 10_000 },
@@ -43,7 +43,7 @@ describe('the breaker', () => {
     expect(ended([...early, ...late.map((one) => ({ ...one, at: 9_000 }))]).is).toBe('open')
   })
 
-  test('lets nobody through while it is open, then one call alone', () => {
+  test('admits no call while it is open, then one trial call', () => {
     expect(admission(opened, now + 4_999)).toBe('wait')
     expect(admission(opened, now + 5_000)).toBe('trial')
     const trying = startCall(opened, 'trial')
@@ -64,11 +64,11 @@ describe('the breaker', () => {
     expect(ended(times(20, true), closed)).toMatchObject({ delayMs: 5_000 })
   })
 
-  test('is not held open by a clock that was set back', () => {
+  test('does not stay open longer after the clock was set back', () => {
     expect(admission(opened, now - 3_600_000)).toBe('trial')
   })
 
-  test('learns nothing from calls that began before it opened', () => {
+  test('ignores calls that started before it opened', () => {
     const trying = startCall(opened, 'trial')
     for (const failed of [true, false]) {
       expect(endCall(opened, { failed, trial: false, now })).toBe(opened)
@@ -76,7 +76,7 @@ describe('the breaker', () => {
     }
   })
 
-  test('is closed as long as fewer than half of the calls fail and never 20 in a row', () => {
+  test('stays closed while fewer than half of the calls fail and never 20 in a row', () => {
     const mostlyFine = fc.array(fc.tuple(fc.boolean(), fc.nat(3_000)), { maxLength: 150 })
     fc.assert(
       fc.property(mostlyFine, (calls) => {

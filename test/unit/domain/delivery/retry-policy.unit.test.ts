@@ -8,7 +8,7 @@ const delayAfter = (retryAfter: string | null, attempt = 1) =>
   retryDelay({ attempt, schedule, retryAfter, now, random: 0.5 })
 
 describe('the schedule', () => {
-  test('allows as many attempts as it has delays, and one', () => {
+  test('allows one attempt more than it has delays', () => {
     expect([1, 2, 3, 4, 5].map((attempt) => delayAfter(null, attempt)?.delayMs)).toEqual([
       250,
       1_000,
@@ -18,11 +18,11 @@ describe('the schedule', () => {
     ])
   })
 
-  test('without delays allows one attempt, whatever the answer asks for', () => {
+  test('without delays allows one attempt, also with Retry-After', () => {
     expect(retryDelay({ attempt: 1, schedule: [], retryAfter: '1', now, random: 0 })).toBeNull()
   })
 
-  test('is spread over the whole delay, and never exceeds it', () => {
+  test('spreads the wait over the whole delay and never exceeds it', () => {
     const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 3 }), random, (attempt, drawn) => {
@@ -75,7 +75,7 @@ describe('Retry-After', () => {
     expect(delayAfter(header)).toEqual({ delayMs: 250, reason: 'schedule' })
   })
 
-  test('whatever the header, the delay is between nothing and one hour', () => {
+  test('with any value gives a delay between 0 and one hour', () => {
     fc.assert(
       fc.property(
         fc.oneof(

@@ -3,14 +3,14 @@ import { describe, expect, it } from 'vitest'
 import { createFairQueue } from '#services/dispatcher/fair-queue.ts'
 
 describe('fair queue', () => {
-  it('serves groups in turns, so that a large one delays a small one by one item', () => {
+  it('serves groups in turns', () => {
     const queue = createFairQueue<string>()
     for (let i = 0; i < 1_000; i += 1) queue.push('large', `large ${i}`)
     queue.push('small', 'small 0')
     expect([queue.take(), queue.take(), queue.take()]).toEqual(['large 0', 'small 0', 'large 1'])
   })
 
-  it('gives back every item once, in order within its group', () => {
+  it('returns every item once, in order within its group', () => {
     const items = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.nat()))
     fc.assert(
       fc.property(items, (pushed) => {

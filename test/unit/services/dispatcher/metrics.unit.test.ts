@@ -20,7 +20,7 @@ beforeEach(() => {
 })
 afterEach(() => provider.shutdown())
 
-/** The points of every instrument, as a collector gets them now. */
+/** The data points of every instrument, as a collector receives them now. */
 async function collected(): Promise<Record<string, readonly (readonly [Record<string, unknown>, unknown])[]>> {
   exporter.reset()
   await provider.forceFlush()
@@ -38,7 +38,7 @@ async function collected(): Promise<Record<string, readonly (readonly [Record<st
   )
 }
 
-test('attempts and contacts are counted by outcome, and durations by what took them', async () => {
+test('attempts and contacts are counted by outcome; durations are recorded', async () => {
   const attempt = { status: null, reason: null, durationMs: 20, appendMs: 3, size: 100 }
   metrics.attempted({ ...attempt, outcome: 'ChunkSent', status: 202 })
   metrics.attempted({ ...attempt, outcome: 'ChunkSent', status: 202 })
@@ -70,7 +70,7 @@ test('attempts and contacts are counted by outcome, and durations by what took t
   })
 })
 
-test('the limit of calls, the breaker and what waits are told as they are when they are asked for', async () => {
+test('gauges return the state at the time of collection', async () => {
   let state: DispatchState = { calls: 3, limit: 64, breaker: 'closed', recording: 1, waiting: 40, partitions: 12 }
   metrics.observe(() => state)
   const valuesNow = async () =>
