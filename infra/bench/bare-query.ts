@@ -1,4 +1,4 @@
-/** The least a server can do for a reader: Fastify and one findOne. The yardstick of the query service. */
+/** A minimal server, Fastify and one findOne, as the baseline for the query service. */
 import fastify from 'fastify'
 import { createMongo } from '#shared/adapters/mongo/connect.ts'
 

@@ -17,19 +17,19 @@ const requests = numberOption(given, 'requests', { fallback: 10_000, min: 100, m
 const chunks = numberOption(given, 'chunks', { fallback: 10, min: 1, max: 1_000 })
 const rounds = numberOption(given, 'rounds', { fallback: 3, min: 1, max: 20 })
 const { KAFKA_BROKERS: kafkaBrokers, MONGODB_URL: mongodbUrl } = process.env
-if (!kafkaBrokers || !mongodbUrl) refuse(`KAFKA_BROKERS and MONGODB_URL must say where those are. Usage: ${usage}`)
+if (!kafkaBrokers || !mongodbUrl) refuse(`Set KAFKA_BROKERS and MONGODB_URL. Usage: ${usage}`)
 
 const jobCount = 500
 const connections = 16
 
-/** Jobs of the client as the projector would have written them. */
-async function plant(environment: Readonly<Record<string, string>>, clientId: string): Promise<readonly string[]> {
+/** Writes jobs of the client to the read model, as the projector does. Returns their ids. */
+async function insertJobs(environment: Readonly<Record<string, string>>, clientId: string): Promise<readonly string[]> {
   const mongo = createMongo({ url: mongodbUrl ?? '', database: environment.MONGODB_DATABASE ?? '' })
   const documents = Array.from({ length: jobCount }, () => {
     const [record] = plannedImport({ chunks, contactsPerChunk: 1 }).records
     const decoded = record && decodeEvent(record)
     if (decoded?.is !== 'event' || decoded.event.type !== 'ImportAccepted')
-      throw new Error('An import begins otherwise.')
+      throw new Error('The first record is not an ImportAccepted.')
     const { event, envelope } = decoded
     const job = { topic: 'imports', offset: 1, jobId: event.data.job_id, time: envelope.time, event } as const
     return { ...evolve(null, job), client_id: clientId }
@@ -39,7 +39,7 @@ async function plant(environment: Readonly<Record<string, string>>, clientId: st
   return documents.map(({ _id }) => _id)
 }
 
-/** Requests per second, and milliseconds of processor time per request. */
+/** Returns requests per second, and milliseconds of processor time per request. */
 async function measure(server: MeasuredProcess, jobIds: readonly string[], apiKey: string, count: number) {
   const pool = new Pool(server.url, { connections, pipelining: 1 })
   const headers = { authorization: `Bearer ${apiKey}` }
@@ -49,7 +49,7 @@ async function measure(server: MeasuredProcess, jobIds: readonly string[], apiKe
       const path = `/v1/contacts/import/${jobIds[index % jobIds.length]}`
       const { statusCode, body } = await pool.request({ method: 'GET', path, headers })
       await body.arrayBuffer()
-      if (statusCode !== 200) throw new Error(`A job was answered ${statusCode}.`)
+      if (statusCode !== 200) throw new Error(`GET of a job returned ${statusCode}.`)
     }
   }
   await server.usage()
@@ -67,7 +67,7 @@ const surroundings = await createOwnSurroundings(kafkaBrokers, mongodbUrl)
 const servers: MeasuredProcess[] = []
 try {
   const { environment, apiKey, clientId } = surroundings
-  const jobIds = await plant(environment, clientId)
+  const jobIds = await insertJobs(environment, clientId)
   const start = async (file: string, profiles?: string) => {
     const options = { file: new URL(file, import.meta.url), environment, readyPath: '/healthz', profiles }
     const server = await startMeasuredProcess(options)

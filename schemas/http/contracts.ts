@@ -252,7 +252,5 @@ export const contracts = {
   },
 } as const satisfies Record<string, Contract>
 
-export type OperationId = keyof typeof contracts
-
 /** The contracts in the order of the table. */
 export const contractList: readonly Contract[] = Object.values(contracts)

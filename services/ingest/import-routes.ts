@@ -88,7 +88,7 @@ async function answerImport(exchange: Exchange & { readonly key: string }, deps:
       if (outcome.replayed) reply.header('idempotent-replayed', 'true')
       return reply
         .code(202)
-        .header('location', `/v1/contacts/import/${outcome.jobId}`)
+        .header('location', contracts.readJob.url.replace(':job_id', outcome.jobId))
         .type(json)
         .send(outcome.response)
     case 'conflict':

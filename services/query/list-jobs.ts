@@ -29,7 +29,7 @@ export const createListJobs = ({ jobs, cursors }: Deps) =>
 /** The client and filter of a list. A cursor is valid only for the scope that it was issued for. */
 type CursorScope = Pick<JobListing, 'clientId' | 'status' | 'createdAfter'>
 
-export type JobCursors = {
+type JobCursors = {
   write(scope: CursorScope, place: JobPlace): string
   /** Null when `write` never returned this text for this scope. */
   read(scope: CursorScope, cursor: string): JobPlace | null

@@ -8,9 +8,9 @@ import type { ApiClient } from '#shared/ports/api-clients.ts'
 import type { Guard } from './guard.ts'
 
 /** An endpoint that requires an API key. */
-export type ClientContract = Contract & { readonly permission: Permission }
+type ClientContract = Contract & { readonly permission: Permission }
 /** An endpoint that requires no API key. */
-export type PublicContract = Contract & { readonly permission: null }
+type PublicContract = Contract & { readonly permission: null }
 
 type RouteTypes<C extends Contract> = {
   Params: C extends { readonly params: infer Params extends TObject } ? Static<Params> : unknown
@@ -27,7 +27,7 @@ export type ClientExchange<C extends Contract = Contract> = {
 
 type Handler<C extends Contract> = (exchange: ClientExchange<C>) => Promise<unknown>
 
-export type ClientRouteOptions = {
+type ClientRouteOptions = {
   readonly guard: Guard
   /** Bytes; the app's own limit when absent. */
   readonly bodyLimit?: number

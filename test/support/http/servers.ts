@@ -3,7 +3,7 @@ import { createServer as createHttpServer, type RequestListener, type Server } f
 import { createServer as createTcpServer, type Socket, type Server as TcpServer } from 'node:net'
 import { afterEach } from 'vitest'
 
-export type Listening<S> = { readonly server: S; readonly port: number }
+type Listening<S> = { readonly server: S; readonly port: number }
 
 const closers: (() => Promise<unknown> | unknown)[] = []
 
