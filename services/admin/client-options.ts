@@ -6,7 +6,6 @@ import { isRegion } from '#shared/domain/phone.ts'
 import type { ApiClientSettings } from '#shared/ports/api-client-registry.ts'
 import { UsageError } from './command.ts'
 
-/** Resets a setting to the default of the service. */
 const serviceDefault = 'default'
 const anyAddress = 'any'
 

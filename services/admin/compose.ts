@@ -143,7 +143,6 @@ function composeProjections({ openKafka, openMongo }: Connections, print: Print)
   }
 }
 
-/** Prints warnings and errors as lines for the operator. */
 function logTo(print: Print): Log {
   const line = ({ err: _, ...fields }: Record<string, unknown>, message: string) =>
     print(`${message} ${JSON.stringify(fields)}`)

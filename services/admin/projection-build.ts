@@ -4,7 +4,6 @@ import type { Position, TopicPartition } from '#shared/ports/subscription.ts'
 import type { Projector } from '#shared/read-model/projector.ts'
 
 type Deps = {
-  /** The positions of the active collection limit the build. */
   readonly active: FoldPositions
   readonly target: FoldPositions
   /** Creates a projector into the target that folds only records below the limits. */
@@ -25,7 +24,6 @@ export type ProjectionBuild = {
   stop(): Promise<void>
   /** Resolves when the target has every event that the active collection has at the time of the call. */
   caughtUp(): Promise<void>
-  /** What was folded since `start`. */
   folded(): { readonly events: number; readonly seconds: number }
 }
 
@@ -82,7 +80,6 @@ export function createProjectionBuild(deps: Deps): ProjectionBuild {
 
 type Progress = { readonly events: number; readonly seconds: number; readonly remaining: number }
 
-/** Prints at most one line every two seconds. */
 function createProgressPrinter({ print, now }: Deps): (progress: Progress | null) => void {
   let printedAt = 0
   return (progress) => {

@@ -20,7 +20,6 @@ export type ProjectionDeps = {
   applyIndexes(collection: string): Promise<void>
   readonly now: () => number
   readonly pause: (ms: number) => Promise<void>
-  /** Prints a line for the operator. */
   readonly print: (line: string) => void
 }
 
@@ -71,7 +70,7 @@ export async function withLease<T>(
 }
 
 /** Compares both collections. Looks at differing documents again, because one collection may be slightly behind. */
-export async function compareCollections(
+export async function compareUntilSettled(
   { comparison, pause, print }: ProjectionDeps,
   build: ProjectionBuild,
   { active, target }: { readonly active: string; readonly target: string },

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Difference, ProjectionState } from '#shared/ports/projections.ts'
 import { type Command, type CommandContext, type CommandResult, rejectArguments, UsageError } from './command.ts'
 import type { ProjectionBuild } from './projection-build.ts'
-import { compareCollections, type HeldLease, type ProjectionDeps, switchTo, withLease } from './projection-switch.ts'
+import { compareUntilSettled, type HeldLease, type ProjectionDeps, switchTo, withLease } from './projection-switch.ts'
 
 export const projectionsCommands: readonly Command[] = [
   {
@@ -84,7 +84,7 @@ async function rebuild(context: CommandContext, mode: RebuildMode): Promise<Comm
     deps.print(`Building ${target} from the beginning of the log. ${state.active} stays active meanwhile.`)
     await build.caughtUp()
     await deps.applyIndexes(target)
-    const { documents, differences } = await compareCollections(deps, build, { active: state.active, target })
+    const { documents, differences } = await compareUntilSettled(deps, build, { active: state.active, target })
     const summary = { ...rateOf(deps, build), documents, ...differencesJson(differences), switched: false }
     const differ = `${differences.length} of ${documents} documents differ.`
     if (mode === 'check') {

@@ -5,7 +5,6 @@ import type { FoldPositions, ImportJobWriter, JobChange } from '#shared/ports/im
 import type { Position, TopicPartition } from '#shared/ports/subscription.ts'
 import type { FoldItem } from './fold-item.ts'
 
-/** One collection of documents and its positions. */
 export type ReadModelStore = ImportJobWriter & FoldPositions
 
 type Batch = {
@@ -76,7 +75,6 @@ export async function openPositions(
 export const isBehind = (found: readonly Position[], known: readonly Position[]): boolean =>
   known.some((one) => (offsetAt(found, one) ?? -1) < one.offset)
 
-/** Empty when the document already has every event. */
 function changeOf(stored: ImportJobDocument | null, events: readonly JobEvent[]): JobChange[] {
   let document = stored
   for (const event of events) document = evolve(document, event)
@@ -95,7 +93,6 @@ function groupByJob(items: readonly FoldItem[]): Map<string, JobEvent[]> {
   return byJob
 }
 
-/** The next offset per topic, never lower than the stored one. */
 function positionsAfter(items: readonly FoldItem[], stored: readonly Position[]): readonly Position[] {
   const reached = [...stored]
   for (const { topic, partition, offset } of items) {

@@ -22,7 +22,6 @@ export type PartitionProjectorDeps = {
   readonly limitOf?: (partition: TopicPartition) => number
   /** Called with the jobs that finish in the active collection. A rebuild announces nothing. */
   readonly announceFinishedJobs?: AnnounceFinishedJobs
-  /** Waits between two attempts; a test replaces it. */
   readonly pause?: (ms: number) => Promise<void>
   readonly log: Log
 }
@@ -30,7 +29,6 @@ export type PartitionProjectorDeps = {
 /** Projects one partition number of both topics, one batch after the other. */
 export type PartitionProjector = {
   records(records: readonly LogRecord[]): void
-  /** Folds what the offset limits allow now. */
   wake(): void
   /** Opens the partition again if the collections changed or the database was restored to an earlier state. */
   follow(revision: number): Promise<void>
@@ -40,7 +38,6 @@ export type PartitionProjector = {
   close(): Promise<void>
 }
 
-/** A collection, and its positions after this projector's last batch. */
 type Target = { readonly store: ReadModelStore; readonly positions: readonly Position[] }
 
 type Reading = {
@@ -58,7 +55,6 @@ type State =
   | { readonly is: 'folding'; readonly reading: Reading; readonly finished: Promise<void> }
   | { readonly is: 'closed'; readonly finished: Promise<void> }
 
-/** One partition number of these topics. */
 type Source = { readonly partition: number; readonly topics: readonly TopicPartition[] }
 
 /** Starts to open the partition when `former`, the work of the partition's former projector, has ended. */
@@ -67,79 +63,79 @@ export function createPartitionProjector(
   source: Source,
   former: Promise<void>,
 ): PartitionProjector {
-  const own: OwnedPartition = { deps, source, state: { is: 'opening', finished: former } }
-  void open(own)
+  const partition: ProjectedPartition = { deps, source, state: { is: 'opening', finished: former } }
+  void open(partition)
   return {
     records(records) {
-      const reading = readingOf(own.state)
+      const reading = readingOf(partition.state)
       // Drops records that were fetched before the partition was opened: they are read again.
       if (reading === null) return
       reading.queue.add(records.map((record) => toFoldItem(record, deps.log)))
-      controlFlow(own, reading)
-      foldWaiting(own)
+      controlFlow(partition, reading)
+      foldWaiting(partition)
     },
-    wake: () => foldWaiting(own),
+    wake: () => foldWaiting(partition),
     async follow(revision) {
-      const reading = readingOf(own.state)
+      const reading = readingOf(partition.state)
       const reason = reading && (await reasonToReopen(reading, revision))
-      if (reason !== null && readingOf(own.state) === reading) reopen(own, reason)
+      if (reason !== null && readingOf(partition.state) === reading) reopen(partition, reason)
     },
     reached() {
-      const reading = readingOf(own.state)
+      const reading = readingOf(partition.state)
       return reading === null ? [] : lowestPositions(reading)
     },
     close() {
-      own.state = { is: 'closed', finished: finishedOf(own.state) }
-      return own.state.finished
+      partition.state = { is: 'closed', finished: finishedOf(partition.state) }
+      return partition.state.finished
     },
   }
 }
 
-type OwnedPartition = { readonly deps: PartitionProjectorDeps; readonly source: Source; state: State }
+type ProjectedPartition = { readonly deps: PartitionProjectorDeps; readonly source: Source; state: State }
 
 const readingOf = (state: State): Reading | null =>
   state.is === 'idle' || state.is === 'folding' ? state.reading : null
 
 const finishedOf = (state: State): Promise<void> => (state.is === 'idle' ? Promise.resolve() : state.finished)
 
-async function open(own: OwnedPartition): Promise<void> {
-  await finishedOf(own.state)
-  await persist(own, 'opening', async () => {
-    const reading = await openReading(own)
-    if (own.state.is !== 'opening') return
-    own.state = { is: 'idle', reading }
-    for (const position of lowestPositions(reading)) own.deps.subscription.open(position)
+async function open(partition: ProjectedPartition): Promise<void> {
+  await finishedOf(partition.state)
+  await persist(partition, 'opening', async () => {
+    const reading = await openReading(partition)
+    if (partition.state.is !== 'opening') return
+    partition.state = { is: 'idle', reading }
+    for (const position of lowestPositions(reading)) partition.deps.subscription.open(position)
   })
 }
 
-function reopen(own: OwnedPartition, { level, message }: ReopenReason): void {
-  own.deps.log[level]({ partition: own.source.partition }, message)
-  own.state = { is: 'opening', finished: finishedOf(own.state) }
-  void open(own)
+function reopen(partition: ProjectedPartition, { level, message }: ReopenReason): void {
+  partition.deps.log[level]({ partition: partition.source.partition }, message)
+  partition.state = { is: 'opening', finished: finishedOf(partition.state) }
+  void open(partition)
 }
 
-function foldWaiting(own: OwnedPartition): void {
-  if (own.state.is !== 'idle') return
+function foldWaiting(partition: ProjectedPartition): void {
+  if (partition.state.is !== 'idle') return
   const { promise: finished, resolve } = Promise.withResolvers<void>()
-  own.state = { is: 'folding', reading: own.state.reading, finished }
-  void foldBatches(own).finally(resolve)
+  partition.state = { is: 'folding', reading: partition.state.reading, finished }
+  void foldBatches(partition).finally(resolve)
 }
 
-async function foldBatches(own: OwnedPartition): Promise<void> {
-  const { deps } = own
-  while (own.state.is === 'folding') {
-    const { reading, finished } = own.state
+async function foldBatches(partition: ProjectedPartition): Promise<void> {
+  const { deps } = partition
+  while (partition.state.is === 'folding') {
+    const { reading, finished } = partition.state
     const batch = reading.queue.next(deps.limitOf ?? noLimit)
     if (batch.length === 0) {
-      own.state = { is: 'idle', reading }
+      partition.state = { is: 'idle', reading }
       return
     }
-    const folded = await persist(own, 'folding', () => foldInto(deps, reading.targets, batch))
-    if (folded.is === 'given_up' || own.state.is !== 'folding') return
-    if (folded.value === null) return reopen(own, restored)
+    const folded = await persist(partition, 'folding', () => foldInto(deps, reading.targets, batch))
+    if (folded.is === 'given_up' || partition.state.is !== 'folding') return
+    if (folded.value === null) return reopen(partition, restored)
     reading.queue.remove(batch)
-    own.state = { is: 'folding', reading: { ...reading, targets: folded.value }, finished }
-    controlFlow(own, reading)
+    partition.state = { is: 'folding', reading: { ...reading, targets: folded.value }, finished }
+    controlFlow(partition, reading)
   }
 }
 
@@ -148,17 +144,16 @@ const failures = {
   folding: 'writing the read model failed; trying again',
 } as const
 
-/** Repeats the step until it succeeds or the phase ends. */
 const persist = <T>(
-  own: OwnedPartition,
+  partition: ProjectedPartition,
   phase: keyof typeof failures,
   step: () => Promise<T>,
 ): Promise<RetryResult<T>> =>
   retry(step, {
     delays: exponentialDelays({ firstMs: 250, mostMs: 2_000 }),
-    isStopped: () => own.state.is !== phase,
-    onError: (error) => own.deps.log.warn({ partition: own.source.partition, err: error }, failures[phase]),
-    ...(own.deps.pause !== undefined && { pause: own.deps.pause }),
+    isStopped: () => partition.state.is !== phase,
+    onError: (error) => partition.deps.log.warn({ partition: partition.source.partition, err: error }, failures[phase]),
+    ...(partition.deps.pause !== undefined && { pause: partition.deps.pause }),
   })
 
 const noLimit = () => Number.POSITIVE_INFINITY
@@ -180,7 +175,7 @@ async function reasonToReopen({ revision, targets }: Reading, current: number): 
 }
 
 /** Reads from the stored positions, so that a restored database gets the events it lacks. */
-async function openReading({ deps, source }: OwnedPartition): Promise<Reading> {
+async function openReading({ deps, source }: ProjectedPartition): Promise<Reading> {
   const { subscription, collections } = deps
   const { revision, stores } = await collections.current()
   const beginnings = await subscription.beginnings(source.topics)
@@ -207,7 +202,7 @@ async function foldInto(
 }
 
 /** Pauses each topic whose queue is full, and resumes it when the queue is half empty. */
-function controlFlow({ deps: { subscription }, source }: OwnedPartition, { queue, paused }: Reading): void {
+function controlFlow({ deps: { subscription }, source }: ProjectedPartition, { queue, paused }: Reading): void {
   for (const place of source.topics) {
     if (queue.isFull(place.topic) && !paused.has(place.topic)) {
       paused.add(place.topic)
@@ -218,7 +213,6 @@ function controlFlow({ deps: { subscription }, source }: OwnedPartition, { queue
   }
 }
 
-/** Per topic the lowest position of all targets. */
 const lowestPositions = ({ beginnings, targets }: Reading): readonly Position[] =>
   beginnings.map((beginning) => ({
     ...beginning,

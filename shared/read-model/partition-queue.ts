@@ -4,7 +4,6 @@ import type { FoldItem } from './fold-item.ts'
 
 /** A topic is full at this number of waiting records. */
 const queueLimit = 2_000
-/** Records of one topic in one batch. */
 const batchLimit = 1_000
 
 /** The waiting records of one partition number, separately per topic: a full topic must not stop the other one. */

@@ -27,7 +27,6 @@ type Options = {
   readonly secretBox: SecretBox
 }
 
-/** A decided change of the stored document. */
 type Change = { readonly document: ApiClientDocument; readonly issued: IssuedSecrets }
 type RejectedChange = { readonly is: 'revoked' | 'not_signing' }
 

@@ -10,7 +10,6 @@ import type { SecretBox } from './secret-box.ts'
 type Options = {
   readonly db: Db
   readonly clock: Clock
-  /** Decrypts the signing secrets; used only for clients that sign. */
   readonly secretBox: SecretBox
 }
 

@@ -1,5 +1,4 @@
 export type GroupCommitOptions<In, Out> = {
-  /** One call to the database for all inputs, in their order. Its rejection goes to each caller of the group. */
   readonly write: (group: readonly In[]) => Promise<readonly Out[]>
   readonly maxGroup: number
 }

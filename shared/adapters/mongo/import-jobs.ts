@@ -35,7 +35,6 @@ const pathOf = (topic: TopicPartition['topic']): string => `offsets.${fieldOf(to
 
 type Options = {
   readonly db: Db
-  /** A rebuild writes to another collection than the active one. */
   readonly collection?: string
 }
 
@@ -172,7 +171,6 @@ async function writeUnordered(
   }
 }
 
-/** Consecutive slices. Each weighs at most `limit` or has one item. */
 function* slices<T>(items: readonly T[], limit: number, weigh: (item: T) => number = () => 1): Generator<readonly T[]> {
   let slice: T[] = []
   let weight = 0

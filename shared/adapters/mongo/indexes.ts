@@ -98,7 +98,6 @@ async function indexesOf(db: Db, collection: string): Promise<readonly IndexDesc
   return exists ? await callDatabase(() => db.collection(collection).listIndexes().toArray()) : []
 }
 
-/** Two indexes are equal if these texts are equal. */
 const define = (index: Index | IndexDescriptionInfo) =>
   JSON.stringify({
     key: index.key,

@@ -12,7 +12,6 @@ import { importJobsCollection, positionsCollection } from './import-jobs.ts'
 
 export const projectionsCollection = 'projections'
 
-/** A lease that is not renewed ends after this time. */
 const leaseMs = 30_000
 
 type StateDocument = ProjectionState & {

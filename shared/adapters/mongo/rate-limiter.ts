@@ -7,7 +7,6 @@ import { createGroupCommit } from './group-commit.ts'
 
 export const rateLimitsCollection = 'rate_limits'
 
-/** The longest time that a request waits for the shared count. */
 const deadlineMs = 1_000
 /** Practically unlimited: a request waits for the running count and for its own, never for a third. */
 const maxGroup = 10_000

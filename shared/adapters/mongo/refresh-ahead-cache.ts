@@ -9,7 +9,6 @@ const maxFound = 10_000
 const maxAbsent = 1_000
 
 type Options<T> = {
-  /** Null: the key has no value. */
   readonly load: (key: string) => Promise<T | null>
   readonly clock: Clock
 }
@@ -57,7 +56,6 @@ export function createRefreshAheadCache<T>({ load, clock }: Options<T>): (key: s
   }
 }
 
-/** Evicts the entry that was loaded first. */
 function keep<T>(answers: Map<string, Answer<T>>, max: number, key: string, answer: Answer<T>): void {
   answers.set(key, answer)
   const oldest = answers.keys().next()

@@ -103,7 +103,6 @@ function positionOf(chunks: readonly JobChunk[], index: number): number {
   return at === -1 ? chunks.length : at
 }
 
-/** Computes the totals and the status from the chunks. */
 function summarise(document: ImportJobDocument): ImportJobDocument {
   const { chunks, chunks_total } = document
   const totals = { sent_contacts: 0, failed_contacts: 0, chunks_completed: 0, chunks_failed: 0 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ProjectionBuild } from '#services/admin/projection-build.ts'
-import { compareCollections, type ProjectionDeps } from '#services/admin/projection-switch.ts'
+import { compareUntilSettled, type ProjectionDeps } from '#services/admin/projection-switch.ts'
 import type { Difference } from '#shared/ports/projections.ts'
 
 const unused = (): never => {
@@ -46,7 +46,7 @@ async function compared(explanations: readonly (Difference['is'] | 'equal')[]) {
       calls.push('caught up')
     },
   }
-  const { differences } = await compareCollections(deps, build, { active: 'a', target: 'b' })
+  const { differences } = await compareUntilSettled(deps, build, { active: 'a', target: 'b' })
   return {
     is: differences.map((difference) => difference.is),
     rounds: calls.filter((call) => call === 'explained').length,
