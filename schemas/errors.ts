@@ -6,7 +6,7 @@ type Texts = Readonly<Record<Language, string>>
 type ErrorEntry = { readonly status: number; readonly title: Texts; readonly message: Texts }
 
 /**
- * Every error of the HTTP interface: its status, and its title and message in each language. A message says what
+ * Every error of the HTTP interface: its status, and its title and message in each language. A message states what
  * happened, what was stored and what to do. Texts may change; a released code never does.
  */
 export const errorTable = {

@@ -52,7 +52,7 @@ const sendPage = (reply: FastifyReply, { html, contentSecurityPolicy }: Page): F
 
 /**
  * Loads Scalar's script of several megabytes on the first request for it. Scalar's Fastify plugin can only serve the
- * script, so it is read from an app that nobody else uses. The plugin's own page would need inline scripts.
+ * script, so it is read from a private app. The plugin's own page would need inline scripts.
  */
 async function referenceBundle(): Promise<{ readonly plain: string; readonly gzipped: Uint8Array }> {
   const { default: scalar } = await import('@scalar/fastify-api-reference')

@@ -5,7 +5,7 @@ import { headersOf } from '#schemas/events/headers.ts'
 import {
   delivery,
   forReaders,
-  holdsPersonalData,
+  hasPersonalData,
   personalSchema,
   placedEvents,
   retentionOf,
@@ -46,7 +46,7 @@ function message(event: EventType, schemas: Map<string, JsonObject>): JsonObject
     bindings: { kafka: { key: { type: 'string', format: 'uuid', description: 'The job_id.' }, bindingVersion } },
     'x-event-version': event.version,
     'x-dataschema': event.dataschema,
-    [personal]: holdsPersonalData(event),
+    [personal]: hasPersonalData(event),
   }
 }
 
@@ -103,7 +103,7 @@ function channel(alias: string, topic: Topic): JsonObject {
       },
     },
     'x-access': topic.access,
-    [personal]: alias === 'deadLetters' || topic.events.some(holdsPersonalData),
+    [personal]: alias === 'deadLetters' || topic.events.some(hasPersonalData),
     'x-key': topic.key,
     'x-compression': topic.compression,
     'x-retention': retentionOf(topic),

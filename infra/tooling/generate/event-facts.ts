@@ -48,7 +48,7 @@ export const versionedName = ({ type, version }: EventType): string => `${type}.
 export const personalSchema = 'Contact'
 
 /** True when the data of the event contains a contact. */
-export const holdsPersonalData = (event: EventType): boolean => namesIn(event.data).has(personalSchema)
+export const hasPersonalData = (event: EventType): boolean => namesIn(event.data).has(personalSchema)
 
 /**
  * The schema as it is published: with open objects, because a later release may add members that older readers must

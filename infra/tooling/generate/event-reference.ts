@@ -3,7 +3,7 @@ import { DeadLetterHeaders, DeadLetterMarkHeaders } from '#schemas/events/dead-l
 import { headersOf } from '#schemas/events/headers.ts'
 import {
   delivery,
-  holdsPersonalData,
+  hasPersonalData,
   type PlacedEvent,
   personalSchema,
   placedEvents,
@@ -98,7 +98,7 @@ function topicSection(topic: Topic): string {
         ['maximum batch size', `${Number(max) / 1024 / 1024} MiB`],
         [
           'personal data',
-          yesNo(topic.name === topics.deadLetters.name || events.some((one) => holdsPersonalData(one.event))),
+          yesNo(topic.name === topics.deadLetters.name || events.some((one) => hasPersonalData(one.event))),
         ],
         ['events', events.map(({ event }) => `[${event.type}](#${event.type.toLowerCase()})`).join(', ') || 'none'],
       ],

@@ -34,7 +34,7 @@ afterAll(async () => {
 })
 
 const path = (jobId: string, rest = '') => `/v1/contacts/import/${jobId}${rest}`
-const contacts = [{ phone: '+79991234567' }, { phone: 'nobody' }]
+const contacts = [{ phone: '+79991234567' }, { phone: 'invalid' }]
 
 async function newClient(permissions: string): Promise<Producer> {
   const args = ['clients', 'create', '--name', 'Other', '--permissions', permissions, '--rate', '0']
