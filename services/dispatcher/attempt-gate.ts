@@ -1,5 +1,4 @@
 import { assertNever } from '#shared/domain/assert-never.ts'
-import type { AttemptResult } from '#shared/domain/delivery/attempt.ts'
 import {
   admission,
   type CircuitBreaker,
@@ -7,7 +6,7 @@ import {
   endCall,
   startCall,
 } from '#shared/domain/delivery/circuit-breaker.ts'
-import { classifyAttempt } from '#shared/domain/delivery/classify-attempt.ts'
+import { type AttemptResult, classifyAttempt } from '#shared/domain/delivery/classify-attempt.ts'
 import { afterCall, limitOf, startingConcurrency } from '#shared/domain/delivery/concurrency.ts'
 import type { Clock, Instant } from '#shared/ports/clock.ts'
 

@@ -1,4 +1,4 @@
-import type { AttemptResult } from '#shared/domain/delivery/attempt.ts'
+import type { AttemptResult } from '#shared/domain/delivery/classify-attempt.ts'
 
 export type { AttemptResult }
 

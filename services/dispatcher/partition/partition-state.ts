@@ -18,7 +18,7 @@ type Positioned = {
   readonly formerCallsEndAt: Instant
 }
 
-/** Records received before the partition runs. `records` starts with the first record received and is never empty. */
+/** Records received before the partition runs. `firstRecord` is the first of `buffer`. */
 type Buffering = Positioned & { readonly firstRecord: LogRecord; readonly buffer: readonly LogRecord[] }
 
 /**

@@ -1,8 +1,7 @@
 import type { DeliveryEvent } from '#schemas/events/deliveries.ts'
 import { assertNever } from '../assert-never.ts'
 import { type Instant, timestampOf } from '../instant.ts'
-import type { AttemptResult } from './attempt.ts'
-import { classifyAttempt } from './classify-attempt.ts'
+import { type AttemptResult, classifyAttempt } from './classify-attempt.ts'
 import { retryDelay } from './retry-policy.ts'
 
 /** The stream of one chunk's delivery. Key: job_id; all its events are in `contact-import.deliveries`. */

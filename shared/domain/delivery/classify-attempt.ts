@@ -1,6 +1,20 @@
 import type { DeliveryError } from '#schemas/events/deliveries.ts'
 import { assertNever } from '../assert-never.ts'
-import type { AttemptResult } from './attempt.ts'
+
+/** The result of one call to the AI system. Durations in milliseconds. */
+export type AttemptResult =
+  | {
+      readonly is: 'answered'
+      readonly status: number
+      /** The `Retry-After` header as received. */
+      readonly retryAfter: string | null
+      readonly durationMs: number
+    }
+  | {
+      readonly is: 'unanswered'
+      readonly reason: 'timeout' | 'connection_failed' | 'answer_unreadable' | 'address_refused'
+      readonly durationMs: number
+    }
 
 /** What an attempt means for its chunk. `message` is our own text: nothing from the AI system's answer is copied. */
 export type AttemptClass =

@@ -6,7 +6,6 @@ import {
   ChunkSentEvent,
   type DeliveryEvent,
 } from '#schemas/events/deliveries.ts'
-import type { AttemptResult } from '#shared/domain/delivery/attempt.ts'
 import {
   type ChunkDelivery,
   decideOutcome,
@@ -15,6 +14,7 @@ import {
   mergeAttempts,
   nextAction,
 } from '#shared/domain/delivery/chunk-delivery.ts'
+import type { AttemptResult } from '#shared/domain/delivery/classify-attempt.ts'
 import { deliveryEventOf } from '#test/support/builders/arbitrary-events.ts'
 import { faultsOf } from '#test/support/http/schema-validator.ts'
 

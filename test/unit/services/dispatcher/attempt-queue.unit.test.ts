@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { createAttemptGate } from '#services/dispatcher/attempt-gate.ts'
 import { type AttemptQueue, createAttemptQueue } from '#services/dispatcher/attempt-queue.ts'
 import type { Chunk } from '#services/dispatcher/chunk.ts'
-import type { AttemptResult } from '#shared/domain/delivery/attempt.ts'
+import type { AttemptResult } from '#shared/domain/delivery/classify-attempt.ts'
 import { createVirtualTime, type VirtualTime } from '#test/support/dispatcher/virtual-time.ts'
 import { eventually } from '#test/support/eventually.ts'
 
