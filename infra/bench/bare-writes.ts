@@ -1,7 +1,6 @@
 /**
- * The three writes of an import and nothing else: Fastify, a document made, a record appended, the document changed,
- * each by one plain call of its client. Nothing is checked, planned, compressed or grouped. A yardstick beside
- * bare-server.ts: what the clients alone cost on this machine.
+ * Lower bound for the benchmark: Fastify and the three writes of an import (insert a document, append a record, update
+ * the document), each one plain client call without checks, planning, compression or batching.
  */
 import fastify from 'fastify'
 import { topics } from '#schemas/events/catalogue.ts'

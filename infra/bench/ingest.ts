@@ -11,15 +11,15 @@ const usage =
   'KAFKA_BROKERS=127.0.0.1:9092 MONGODB_URL=mongodb://… node infra/bench/ingest.ts ' +
   '[--contacts 60000] [--sizes 100,10000] [--profiles FOLDER]'
 
-/** How many different bodies are sent in turn, so that no answer is one for a body just seen. */
+/** Number of different bodies, sent in turn, so that caches do not distort the result. */
 const distinctBodies = 16
-/** Bare Fastify gets as many requests as the service, and as many more as it takes to be measured. */
+/** Bare Fastify gets this many times the requests of the service, because each takes too little time to measure. */
 const bareTimes = 4
 const connectionsFor = (size: number) => (size >= 1_000 ? 4 : 16)
 
 type Stage = { readonly load: LoadResult; readonly used: Usage }
 
-/** Bodies are made before the clock starts: making them would compete with the service for the same cores. */
+/** Builds all requests before the measurement, because building them would compete with the service for the cores. */
 function postsOf(size: number, count: number): readonly ImportPost[] {
   const bodies = Array.from({ length: distinctBodies }, (_, seed) =>
     Buffer.from(JSON.stringify(sampleContacts({ count: size, seed }))),
@@ -61,7 +61,7 @@ async function measure({ ingest, bare, writes, apiKey }: Servers, size: number, 
   const flatOut = (server: MeasuredProcess, through: Load, posts: readonly ImportPost[]) =>
     stage(server, () => through.flatOut(oneByOne(posts)))
   try {
-    // Until the code is compiled.
+    // Warm-up, so that the code is compiled.
     await flatOut(ingest, load, postsOf(size, Math.ceil(count / 3)))
     await flatOut(bare, bareLoad, postsOf(size, count))
     await flatOut(writes, writesLoad, postsOf(size, Math.ceil(count / 3)))
@@ -73,7 +73,7 @@ async function measure({ ingest, bare, writes, apiKey }: Servers, size: number, 
     const rate = perSecond(first) / 2
     const half = await stage(ingest, () => load.atRate(rate, oneByOne(postsOf(size, count))))
     const written = await flatOut(writes, writesLoad, postsOf(size, count))
-    // At the same rate as ingest: a p99 of less load would be another matter.
+    // At the same rate as ingest, because p99 depends on the load.
     const writtenHalf = await stage(writes, () => writesLoad.atRate(rate, oneByOne(postsOf(size, count))))
     return {
       contacts_per_request: size,
@@ -110,7 +110,7 @@ const sizes = (given.sizes ?? '100,10000').split(',').map((size) => {
   return number >= 1 && number <= 10_000 && Number.isInteger(number) ? number : refuse('--sizes must be 1 to 10000.')
 })
 const { KAFKA_BROKERS: kafkaBrokers, MONGODB_URL: mongodbUrl } = process.env
-if (!kafkaBrokers || !mongodbUrl) refuse(`KAFKA_BROKERS and MONGODB_URL must say where those are. Usage: ${usage}`)
+if (!kafkaBrokers || !mongodbUrl) refuse(`Set KAFKA_BROKERS and MONGODB_URL. Usage: ${usage}`)
 
 const surroundings = await createOwnSurroundings(kafkaBrokers, mongodbUrl)
 const servers: MeasuredProcess[] = []

@@ -2,7 +2,7 @@ import { deadLetterHeaders } from '#schemas/events/dead-letter.ts'
 import type { Envelope } from '#schemas/events/envelope.ts'
 import type { ImportAccepted } from '#schemas/events/import-accepted.ts'
 import type { Instant } from '../instant.ts'
-import { type Extensions, type RecordFacts, readHeaders, writeExtensions, writeHeaders } from './headers.ts'
+import { type Extensions, type RecordAttributes, readHeaders, writeExtensions, writeHeaders } from './headers.ts'
 import {
   type DomainEvent,
   type EncodedChunkPlanned,
@@ -17,24 +17,24 @@ import { registry } from './registry.ts'
 type Placement = { readonly partition?: number }
 
 /** The record of one event: its headers, and its data as JSON. */
-export const toRecord = (event: DomainEvent, facts: RecordFacts & Placement): EventRecord =>
-  recordOf(event, facts, encodeJson(event.data))
+export const toRecord = (event: DomainEvent, attributes: RecordAttributes & Placement): EventRecord =>
+  recordOf(event, attributes, encodeJson(event.data))
 
 const encodeJson = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
 
 const recordOf = (
   event: DomainEvent | EncodedChunkPlanned,
-  facts: RecordFacts & Placement,
+  attributes: RecordAttributes & Placement,
   value: Uint8Array,
 ): EventRecord => ({
   topic: registry[event.type].topic,
   key: event.data.job_id,
-  ...(facts.partition === undefined ? {} : { partition: facts.partition }),
-  headers: writeHeaders(event, facts),
+  ...(attributes.partition === undefined ? {} : { partition: attributes.partition }),
+  headers: writeHeaders(event, attributes),
   value,
 })
 
-type ImportFacts = Omit<RecordFacts, 'extensions'> & Placement & { readonly repeat?: boolean }
+type ImportAttributes = Omit<RecordAttributes, 'extensions'> & Placement & { readonly repeat?: boolean }
 
 /**
  * The records of an import, to be appended as one batch. `time` is the import's created_at. `repeat` marks every record
@@ -42,11 +42,11 @@ type ImportFacts = Omit<RecordFacts, 'extensions'> & Placement & { readonly repe
  */
 export const importRecords = (
   events: readonly (ImportAccepted | EncodedChunkPlanned)[],
-  { repeat = false, ...facts }: ImportFacts,
+  { repeat = false, ...attributes }: ImportAttributes,
 ): readonly EventRecord[] =>
   events.map((event) => {
     const value = event.type === 'ChunkPlanned' ? encodeChunkData(event.data) : encodeJson(event.data)
-    return recordOf(event, { ...facts, extensions: { repeat } }, value)
+    return recordOf(event, { ...attributes, extensions: { repeat } }, value)
   })
 
 const closingBrace = Buffer.from('}')

@@ -23,7 +23,7 @@ export type Extensions = {
   readonly importsOffset?: number
 }
 
-export type RecordFacts = {
+export type RecordAttributes = {
   readonly source: EventSource
   readonly time: Timestamp
   /** W3C Trace Context. */
@@ -32,19 +32,19 @@ export type RecordFacts = {
 }
 
 /** The headers of the event's record. */
-export function writeHeaders(event: AppendableEvent, facts: RecordFacts): Record<string, string> {
+export function writeHeaders(event: AppendableEvent, attributes: RecordAttributes): Record<string, string> {
   const headers: Record<string, string> = {
     [headerNames.id]: idOf(event),
-    [headerNames.source]: facts.source,
+    [headerNames.source]: attributes.source,
     [headerNames.specversion]: '1.0',
     [headerNames.type]: event.type,
     [headerNames.subject]: event.data.job_id,
-    [headerNames.time]: facts.time,
+    [headerNames.time]: attributes.time,
     [headerNames.dataschema]: registry[event.type].dataschema,
     [headerNames.contentType]: contentType,
   }
-  if (facts.traceparent !== undefined) headers[headerNames.traceparent] = facts.traceparent
-  return Object.assign(headers, writeExtensions({ ...facts.extensions, ...ownExtensions(event) }))
+  if (attributes.traceparent !== undefined) headers[headerNames.traceparent] = attributes.traceparent
+  return Object.assign(headers, writeExtensions({ ...attributes.extensions, ...ownExtensions(event) }))
 }
 
 /** Deterministic: a repeat of an event has the same id in every process. */

@@ -21,7 +21,7 @@ const patterns = [...Object.values(metadata.countries), ...Object.values(metadat
   },
 )
 
-/** The library's own judgement, without any of our shortcuts. */
+/** The result of the library alone. */
 function fullParser(digits: string): string | null {
   if (digits.length > 15) return null
   const number = parsePhoneNumberFromString(`+${digits}`, { extract: false })
@@ -39,7 +39,7 @@ const lengthsOf = (callingCode: string): readonly unknown[] =>
     return Array.isArray(lengths) ? lengths : []
   })
 
-/** The phone rule once more, written down as it reads, slow. */
+/** The rules of `normalizePhone` without its fast patterns: slow, and short enough to check by reading. */
 function byTheRule(digits: string, region: Region): string | null {
   const code = getCountryCallingCode(region)
   const trunk = trunkPrefixOf(region)
@@ -66,7 +66,7 @@ function byTheRule(digits: string, region: Region): string | null {
 const digits = (minLength: number, maxLength: number) =>
   fc.string({ unit: fc.constantFrom(...'0123456789'), minLength, maxLength })
 
-/** Real numbers of every country, their last digits replaced, perhaps one digit too few or too many. */
+/** Example numbers of every country with other last digits; some have one digit too few or too many. */
 const nearNumber = fc
   .record({
     region: fc.constantFrom(...regions),
@@ -82,7 +82,7 @@ const nearNumber = fc
   })
 const anyNumber = fc.tuple(fc.constantFrom(...codes), digits(1, 14)).map(([code, rest]) => code + rest)
 
-describe('against the full parser', () => {
+describe('compared with the full parser', () => {
   let valid = 0
   const agree = (number: string): void => {
     const expected = fullParser(number)
@@ -90,13 +90,13 @@ describe('against the full parser', () => {
     if (normalizePhone(`+${number}`, 'RU') !== expected) expect(normalizePhone(`+${number}`, 'RU')).toBe(expected)
   }
 
-  test('random and nearly valid numbers are judged alike', () => {
+  test('random and nearly valid numbers have the same result', () => {
     fc.assert(fc.property(anyNumber, agree), { numRuns: propertyRuns(8_000, 40_000), seed: 20_260_131 })
     fc.assert(fc.property(nearNumber, agree), { numRuns: propertyRuns(16_000, 80_000) })
     expect(valid).toBeGreaterThan(propertyRuns(4_000, 20_000))
   })
 
-  test('numbers made from every pattern of every country are judged alike, and so are their neighbours', () => {
+  test('numbers made from every pattern of every country, and numbers close to them, have the same result', () => {
     valid = 0
     for (const [callingCode, pattern] of patterns) {
       const matching = fc.stringMatching(new RegExp(`^(?:${pattern})$`))
@@ -111,10 +111,10 @@ describe('against the full parser', () => {
   })
 
   test.each(['RU', 'KZ', 'US', '7-digit local: AG', 'GB', 'IM', 'DE', 'IT', 'BR', 'AR', 'HU', 'BY', 'JP', 'CN'])(
-    'a number without a plus is read by the rule in region %s',
+    'a number without a plus follows the rules of region %s',
     (name) => {
       const region = regions.find((one) => name.endsWith(one))
-      if (region === undefined) throw new Error('The region of the test is not in the metadata.')
+      if (region === undefined) throw new Error('The metadata does not contain the region of this test.')
       const code = getCountryCallingCode(region)
       const national: string = examples[region]
       const ofRegion = fc
@@ -128,7 +128,7 @@ describe('against the full parser', () => {
     },
   )
 
-  test('a normalized number is its own normal form in every region', () => {
+  test('a normalized number is unchanged when it is normalized again in any region', () => {
     fc.assert(
       fc.property(nearNumber, fc.constantFrom(...regions), (number, region) => {
         const normalized = normalizePhone(`+${number}`, region)
@@ -142,7 +142,7 @@ describe('against the full parser', () => {
 describe('digits and separators', () => {
   const separators = [...' \t\u00A0\u2007\u202F\u3000-‐‑–—−－./．／()（）\u00AD']
 
-  test('the digits of every script that the runtime can write are read', () => {
+  test('digits of every script of the runtime are accepted', () => {
     const systems = Intl.supportedValuesOf('numberingSystem')
     const scripts = systems
       .map((system) => Array.from({ length: 10 }, (_, n) => new Intl.NumberFormat(`en-u-nu-${system}`).format(n)))
@@ -154,7 +154,7 @@ describe('digits and separators', () => {
     }
   })
 
-  test('separators between the digits change nothing', () => {
+  test('separators between the digits do not change the result', () => {
     const gap = fc.string({ unit: fc.constantFrom(...separators), maxLength: 3 })
     fc.assert(
       fc.property(fc.array(gap, { minLength: 10, maxLength: 10 }), fc.boolean(), (gaps, plus) => {
@@ -165,7 +165,7 @@ describe('digits and separators', () => {
     )
   })
 
-  test('whatever the text, the answer is E.164 or null', () => {
+  test('the result for any text is E.164 or null', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.string()), fc.constantFrom(...regions), (text, region) => {
         expect(normalizePhone(text, region) ?? '+12').toMatch(/^\+[1-9][0-9]{1,14}$/)

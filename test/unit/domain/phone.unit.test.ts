@@ -8,7 +8,7 @@ const each = (rows: readonly Row[]) =>
     expect(normalizePhone(written, region)).toBe(normalized)
   })
 
-describe('1. an international form is the number it says', () => {
+describe('1. a number in international format', () => {
   each([
     ['RU', '+79991234567', '+79991234567'],
     ['DE', '+79991234567', '+79991234567'],
@@ -35,7 +35,7 @@ describe('1. an international form is the number it says', () => {
   ])
 })
 
-describe('2. a trunk prefix before a national number is replaced', () => {
+describe('2. a national number with a trunk prefix', () => {
   each([
     ['RU', '8 999 123-45-67', '+79991234567'],
     ['RU', '8(800)5553535', '+78005553535'],
@@ -54,7 +54,7 @@ describe('2. a trunk prefix before a national number is replaced', () => {
   ])
 })
 
-describe('3. the calling code without a plus gets one', () => {
+describe('3. a number with the calling code of the region, without a plus', () => {
   each([
     ['RU', '79991234567', '+79991234567'],
     ['RU', '7 (701) 123-45-67', '+77011234567'],
@@ -68,7 +68,7 @@ describe('3. the calling code without a plus gets one', () => {
   ])
 })
 
-describe('4. a national number alone gets the calling code', () => {
+describe('4. a national number without a trunk prefix', () => {
   each([
     ['RU', '9991234567', '+79991234567'],
     ['RU', '800 555 35 35', '+78005553535'],
@@ -82,7 +82,7 @@ describe('4. a national number alone gets the calling code', () => {
   ])
 })
 
-describe('5. another country without a plus is read unless it may be a mistyped number of the region', () => {
+describe('5. a number of another country without a plus, unless it may be a mistyped number of the region', () => {
   each([
     ['RU', '4915112345678', '+4915112345678'],
     ['RU', '8613812345678', '+8613812345678'],
@@ -96,7 +96,7 @@ describe('5. another country without a plus is read unless it may be a mistyped 
   ])
 })
 
-describe('what may stand in a phone number', () => {
+describe('accepted characters', () => {
   each([
     ['RU', '  +7 999 123-45-67\n', '+79991234567'],
     ['RU', '\uFF0B7 999 123 45 67', '+79991234567'],
@@ -116,7 +116,7 @@ describe('what may stand in a phone number', () => {
   ])
 })
 
-describe('what may not', () => {
+describe('refused characters', () => {
   each([
     ['RU', '', null],
     ['RU', '   ', null],
@@ -146,8 +146,8 @@ describe('what may not', () => {
   ])
 })
 
-describe('bounds', () => {
-  test('a number of more than 15 digits is none, however valid its plan finds it', () => {
+describe('limits', () => {
+  test('a number of more than 15 digits is refused, even if the library accepts it', () => {
     expect(normalizePhone('+781081231234567', 'RU')).toBe('+781081231234567')
     for (const tooLong of ['+4918175003734446', '+620018032769597361', '+2348009635639059']) {
       expect(parsePhoneNumberFromString(tooLong)?.isValid()).toBe(true)
@@ -156,7 +156,7 @@ describe('bounds', () => {
     expect(normalizePhone('1'.repeat(64), 'RU')).toBeNull()
   })
 
-  test('a long text is refused in time that grows with its length alone', () => {
+  test('the time to refuse a long text grows linearly with its length', () => {
     const started = performance.now()
     for (const text of [' '.repeat(100_000), `8${' -'.repeat(100_000)}x`, '('.repeat(100_000), '9'.repeat(100_000)]) {
       expect(normalizePhone(text, 'RU')).toBeNull()
@@ -166,12 +166,12 @@ describe('bounds', () => {
 })
 
 describe('regions', () => {
-  test('a region is what the metadata knows, in upper case', () => {
+  test('a region is a country of the metadata, in upper case', () => {
     expect(['RU', 'KZ', 'DE', 'XK'].every(isRegion)).toBe(true)
     expect(['', 'ru', 'ZZ', '001', '7', 'constructor', '__proto__'].some(isRegion)).toBe(false)
   })
 
-  test('the metadata is named by the release that carries it', () => {
+  test('the metadata version contains the release of the library', () => {
     expect(phoneMetadataVersion).toMatch(/^libphonenumber-js \d+\.\d+\.\d+ max$/)
   })
 })

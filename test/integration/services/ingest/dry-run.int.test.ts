@@ -25,12 +25,12 @@ afterAll(async () => {
 const imports = () => readTopic(own.topics.kafka(), own.topics.nameOf(topics.imports.name))
 const dry = { 'x-debug': 'true' }
 
-/** Some contacts inline, some hundreds in a worker; numbers that a double cannot hold. */
+/** Few contacts are planned on the event loop, hundreds in a worker. The numbers are not representable as a double. */
 const exact = '{"phone":"8 999 123-45-67","additionalFields":{"id":12345678901234567890,"rate":0.1234567890123456789}}'
 const bodyOf = (count: number) => `[${exact},${JSON.stringify(sampleContacts({ count, seed: 9 })).slice(1)}`
 
 it.each([30, 700])(
-  'the chunks a dry run of %i contacts shows are those a real run plans, digit for digit',
+  'a dry run of %i contacts shows the same chunks, with the same digits, as a real run plans',
   async (count) => {
     const body = bodyOf(count)
     const shown = await producer.post(body, dry)
@@ -54,7 +54,7 @@ it.each([
   ['[]', 'empty_import'],
   ['[{"phone":', 'invalid_json'],
   ['{"phone":7,"colour":"red"}', 'validation_failed'],
-])('a dry run refuses %s as a real run does', async (body, error) => {
+])('a dry run refuses %s with the same error as a real run', async (body, error) => {
   const [shown, real] = await Promise.all([producer.post(body, dry), producer.post(body)])
   expect(shown.status).toBe(400)
   const told = ({ body: problem }: { body: unknown }) => ({ ...Object(problem), correlation_id: null })
@@ -62,7 +62,7 @@ it.each([
   expect(told(shown)).toMatchObject({ error })
 })
 
-it('a dry run says in the language of its caller that nothing was sent, and sends and stores nothing', async () => {
+it('a dry run sends and stores nothing, and its message has the language of the client', async () => {
   const before = (await imports()).length
   const claims = own.mongo.db.collection('idempotency_keys')
   const stored = await claims.countDocuments()

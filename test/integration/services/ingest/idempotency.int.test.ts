@@ -17,7 +17,7 @@ const patience = { IDEMPOTENCY_LEASE_SECONDS: '60', IDEMPOTENCY_WAIT_SECONDS: St
 const body = '{"phone":"+79991234567"}'
 
 let own: OwnSurroundings
-/** `sleeper` stops itself after its first claim, and `watched` tells what its claims come to. */
+/** `sleeper` stops itself after its first claim. `watched` prints the outcome of each claim. */
 let sleeper: ServiceProcess
 let watched: ServiceProcess
 let plain: ServiceProcess
@@ -54,7 +54,7 @@ const recordOf = (key: string, apiKey = own.apiKey) =>
 async function storedRecord(key: string): Promise<IdempotencyRecord> {
   const answer = await recordOf(key)
   expect(answer.status).toBe(200)
-  // The contract tests hold the answer to its schema.
+  // Other tests check the response against its schema.
   return answer.body as IdempotencyRecord
 }
 
@@ -63,8 +63,8 @@ async function acceptedJobs(): Promise<(string | null)[]> {
   return records.filter(({ headers }) => headers.ce_type === 'ImportAccepted').map(({ key }) => key)
 }
 
-describe('a key', () => {
-  it('held by a request under way makes duplicates wait, refuses them after that, and replays to those that wait', async () => {
+describe('an idempotency key', () => {
+  it('held by a running request: duplicates wait, get 409 after the wait, or replay the response', async () => {
     const key = randomUUID()
     const slow = createProducer(sleeper.url, own.apiKey).post(body, withKey(key))
     await eventually(() => expect(sleeper.output()).toContain('claim: yours'))
@@ -98,7 +98,7 @@ describe('a key', () => {
     expect(await storedRecord(key)).toMatchObject({ status: 'active', access_count: 6 })
   })
 
-  it('that comes with two payloads at once to two processes belongs to exactly one of them', async () => {
+  it('sent with two payloads at once to two processes is accepted for exactly one payload', async () => {
     const payloads = [body, '{"phone":"+79991234568"}']
     const before = (await acceptedJobs()).length
     const rounds = 40
@@ -122,7 +122,7 @@ describe('a key', () => {
     expect(accepted).toEqual(expect.arrayContaining(jobs))
   })
 
-  it('counts the POSTs answered 202 from it, and neither conflicts nor readings', async () => {
+  it('counts its 202 responses, and neither conflicts nor GET requests', async () => {
     const key = 'key with no UUID: a/b?c#d%'.replaceAll(' ', '_')
     const accepted = await first.post(body, withKey(key))
     const { accessed_at: firstAccess, ...record } = await storedRecord(key)
@@ -146,7 +146,7 @@ describe('a key', () => {
     expect(Date.parse(replayed.accessed_at)).toBeGreaterThan(Date.parse(firstAccess))
   })
 
-  it('belongs to its client: another one neither sees it nor is refused by it', async () => {
+  it('belongs to one client: another client can neither read it nor conflict with it', async () => {
     const key = randomUUID()
     const registry = createMongoApiClientRegistry({ db: own.mongo.db, secretBox: noSecretBox })
     const settings = { ratePerSecond: 0, allow: [], region: null, locale: null, chunkSize: null, signing: false }
@@ -160,8 +160,8 @@ describe('a key', () => {
   })
 
   it.each([
-    ['refused for its body', '[]', {}, 400],
-    ['refused for a header', body, { 'x-debug': 'perhaps' }, 400],
+    ['with a refused body', '[]', {}, 400],
+    ['with a refused header', body, { 'x-debug': 'perhaps' }, 400],
     ['of a dry run', body, { 'x-debug': 'true' }, 200],
   ])('of a request %s is not stored', async (_what, sent, headers, status) => {
     const key = randomUUID()
@@ -173,7 +173,7 @@ describe('a key', () => {
     expect(await storedRecord(key)).toMatchObject({ access_count: 1 })
   })
 
-  it('that expired answers 404 and starts a new import, whatever its payload', async () => {
+  it('returns 404 after it has expired, and then starts a new import with any payload', async () => {
     const key = randomUUID()
     const producer = createProducer(brief.url, own.apiKey)
     const old = await producer.post(body, withKey(key))

@@ -44,7 +44,7 @@ async function idsInLog(topic: string, jobId: string): Promise<(string | undefin
   return records.filter(({ key }) => key === jobId).map(({ headers }) => headers.ce_id)
 }
 
-/** Until the dispatcher has nothing of `imports` left to look at. */
+/** Waits until the dispatcher has read all of `imports`. */
 async function dispatcherHasReadAll(): Promise<void> {
   const admin = kafka.admin()
   await admin.connect()
@@ -66,7 +66,7 @@ async function dispatcherHasReadAll(): Promise<void> {
   }
 }
 
-const facts = (jobId: string) => [
+const eventIds = (jobId: string) => [
   `${jobId}/accepted`,
   ...Array.from({ length: chunks }, (_, i) => `${jobId}/chunks/${i}/planned`),
 ]
@@ -81,8 +81,8 @@ async function expectEachChunkSentOnce({ job_id }: ImportAcceptedResponse, sentB
   expect(system.ai.received()).toMatchObject({ requests: sentBefore + chunks, repeats: 0, malformed: 0 })
 }
 
-describe('an import whose first holder', () => {
-  it('is stopped past its lease and appends after the take-over is one job, and each chunk is sent once', async () => {
+describe('an import', () => {
+  it('whose first holder appends after a take-over is one job, and each chunk is sent once', async () => {
     const sent = system.ai.received().requests
     await withIngest({ STOP_AT: 'before the append' }, async (sleeper) => {
       const key = randomUUID()
@@ -90,21 +90,21 @@ describe('an import whose first holder', () => {
       await eventually(() => expect(sleeper.output()).toContain('claim: yours'))
       const taken = await system.producer.importContacts(contacts, key)
       await system.producer.finishedJob(taken.job_id)
-      expect(await idsInLog(topics.imports.name, taken.job_id)).toEqual(facts(taken.job_id))
+      expect(await idsInLog(topics.imports.name, taken.job_id)).toEqual(eventIds(taken.job_id))
 
       sleeper.kill('SIGCONT')
       const answer = await late
       expect([answer.status, answer.body]).toEqual([202, taken])
       expect(answer.headers.get('idempotent-replayed')).toBe('true')
       expect(await idsInLog(topics.imports.name, taken.job_id)).toEqual([
-        ...facts(taken.job_id),
-        ...facts(taken.job_id),
+        ...eventIds(taken.job_id),
+        ...eventIds(taken.job_id),
       ])
       await expectEachChunkSentOnce(taken, sent)
     })
   })
 
-  it('loses its connection with the acknowledgement gets it again, and the facts are in the log once', async () => {
+  it('whose acknowledgement is lost with the connection is appended once, and its client gets 202', async () => {
     const sent = system.ai.received().requests
     const proxy = await startBrokerProxy(inject('kafkaBrokers')[0] ?? '')
     try {
@@ -112,7 +112,7 @@ describe('an import whose first holder', () => {
         proxy.lose('cut')
         const accepted = await createProducer(ingest.url, system.apiKey).importContacts(contacts)
         expect(proxy.lost()).toBe(1)
-        expect(await idsInLog(topics.imports.name, accepted.job_id)).toEqual(facts(accepted.job_id))
+        expect(await idsInLog(topics.imports.name, accepted.job_id)).toEqual(eventIds(accepted.job_id))
         await expectEachChunkSentOnce(accepted, sent)
       })
     } finally {
@@ -120,7 +120,7 @@ describe('an import whose first holder', () => {
     }
   })
 
-  it('never gets the acknowledgement is answered 503, and the same request finds the import in the log', async () => {
+  it('that is never acknowledged is answered with 503, and the same request then finds it in the log', async () => {
     const sent = system.ai.received().requests
     const proxy = await startBrokerProxy(inject('kafkaBrokers')[0] ?? '')
     try {
@@ -135,7 +135,7 @@ describe('an import whose first holder', () => {
         expect(proxy.lost()).toBeGreaterThan(0)
         proxy.lose('none')
         const accepted = await producer.importContacts(contacts, key)
-        expect(await idsInLog(topics.imports.name, accepted.job_id)).toEqual(facts(accepted.job_id))
+        expect(await idsInLog(topics.imports.name, accepted.job_id)).toEqual(eventIds(accepted.job_id))
         await expectEachChunkSentOnce(accepted, sent)
       })
     } finally {

@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => own?.remove())
 
-/** A request that the service has begun with: half of its body is still to come. */
+/** Starts a request and sends half of its body. The returned function sends the rest. */
 async function beginImport(url: string, body: string) {
   const half = body.length / 2
   const begun = request(`${url}/v1/contacts/import`, {
@@ -46,7 +46,7 @@ async function beginImport(url: string, body: string) {
   }
 }
 
-it('SIGTERM under load ends what is under way, refuses the rest with 503 and exits 0; every 202 is in the log', async () => {
+it('SIGTERM under load completes running requests, refuses new ones with 503, and exits with 0; every 202 is in the log', async () => {
   const ingest = await startServiceProcess('services/ingest/main.ts', own.environment)
   const producer = createProducer(ingest.url, own.apiKey)
   const body = JSON.stringify(sampleContacts({ count: 50, seed: 3 }))

@@ -23,9 +23,9 @@ afterAll(async () => {
   await own?.remove()
 })
 
-describe('an ingest process killed', () => {
+describe('after ingest is killed', () => {
   it.each(['before claim', 'after claim', 'during the append', 'after the append', 'before finish', 'before 202'])(
-    '%s leaves an import that the same request completes: one job, every fact once',
+    '%s, the same request completes the import: one job, every event once',
     async (point) => {
       const key = randomUUID()
       const contacts = sampleContacts({ count: 350, seed: 5 })
@@ -40,17 +40,17 @@ describe('an ingest process killed', () => {
       expect(claims).toHaveLength(1)
 
       const records = await readTopic(own.topics.kafka(), own.topics.nameOf(topics.imports.name))
-      const facts = records.filter(({ key: jobId }) => jobId === accepted.job_id).map(({ headers }) => headers.ce_id)
+      const eventIds = records.filter(({ key: jobId }) => jobId === accepted.job_id).map(({ headers }) => headers.ce_id)
       const expected = [
         `${accepted.job_id}/accepted`,
         ...Array.from({ length: accepted.chunks_count }, (_, i) => `${accepted.job_id}/chunks/${i}/planned`),
       ]
-      if (point === 'during the append') expect(new Set(facts)).toEqual(new Set(expected))
-      else expect(facts).toEqual(expected)
+      if (point === 'during the append') expect(new Set(eventIds)).toEqual(new Set(expected))
+      else expect(eventIds).toEqual(expected)
     },
   )
 
-  it('between the refusal of a body and the release of its key blocks no corrected body', async () => {
+  it('before it releases the key of a refused body, a corrected body is accepted with the same key', async () => {
     const headers = { 'idempotency-key': randomUUID() }
     const refused = '{"phone":7}'
     const environment = { ...own.environment, ...lease, FAIL_AT: 'before release' }
@@ -63,7 +63,7 @@ describe('an ingest process killed', () => {
     expect((await producer.post('{"phone":"+79991234567"}', headers)).status).toBe(202)
   })
 
-  it('leaves no other job behind than those that were answered', async () => {
+  it('the log contains no jobs except those whose requests were answered', async () => {
     const records = await readTopic(own.topics.kafka(), own.topics.nameOf(topics.imports.name))
     const accepted = records.filter(({ headers }) => headers.ce_type === 'ImportAccepted')
     const answered = await own.mongo.db.collection('idempotency_keys').distinct('job_id', { state: 'active' })

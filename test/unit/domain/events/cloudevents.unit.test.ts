@@ -7,8 +7,9 @@ import { eventSources, headerNames } from '#schemas/events/envelope.ts'
 import { decodeEvent, toRecord } from '#shared/domain/events/codec.ts'
 import type { EventRecord } from '#shared/domain/events/record.ts'
 import { domainEvent, timestamp } from '#test/support/builders/arbitrary-events.ts'
+import { propertyRuns } from '#test/support/property-runs.ts'
 
-/** CloudEvents' own library: what it reads and writes in binary mode is what any team's client reads and writes. */
+/** The message as the CloudEvents library reads it. It represents the clients of other teams. */
 const asMessage = ({ key, headers, value }: Pick<EventRecord, 'key' | 'headers' | 'value'>) => {
   const text = new TextDecoder().decode(value)
   return { key, headers: { ...headers }, value: text, body: text, timestamp: undefined }
@@ -16,12 +17,12 @@ const asMessage = ({ key, headers, value }: Pick<EventRecord, 'key' | 'headers' 
 
 function readByLibrary(record: Pick<EventRecord, 'key' | 'headers' | 'value'>): CloudEvent<unknown> {
   const read = Kafka.toEvent<unknown>(asMessage(record))
-  if (!(read instanceof CloudEvent)) throw new Error('The library read no event.')
+  if (!(read instanceof CloudEvent)) throw new Error('The library returned no event.')
   expect(read.validate()).toBe(true)
   return read
 }
 
-const facts = fc.record(
+const recordAttributes = fc.record(
   {
     source: fc.constantFrom(...Object.values(eventSources)),
     time: timestamp,
@@ -39,15 +40,15 @@ const facts = fc.record(
   { requiredKeys: ['source', 'time'] },
 )
 
-/** JSON knows no negative zero. */
+/** The value after a round trip through JSON, which has no negative zero. */
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 const seen = new Set<string>()
 
-describe('a record of ours', () => {
-  test('is read by the library as the same event, attributes, extensions and data', () => {
+describe('a record of this service', () => {
+  test('is decoded by the CloudEvents library to the same attributes, extensions and data', () => {
     fc.assert(
-      fc.property(domainEvent, facts, (event, about) => {
+      fc.property(domainEvent, recordAttributes, (event, about) => {
         seen.add(event.type)
         const record = toRecord(event, about)
         const read = readByLibrary(record)
@@ -64,35 +65,35 @@ describe('a record of ours', () => {
         })
         expect(read.data).toEqual(plain(event.data))
       }),
-      { numRuns: 500 },
+      { numRuns: propertyRuns(150, 500) },
     )
     const all: readonly Topic[] = Object.values(topics)
     expect([...seen].toSorted()).toEqual(all.flatMap(({ events }) => events.map(({ type }) => type)).toSorted())
   })
 
-  test('is the record that the library writes of the same event', () => {
+  test('is equal to the record that the CloudEvents library writes for the same event', () => {
     fc.assert(
-      fc.property(domainEvent, facts, (event, about) => {
+      fc.property(domainEvent, recordAttributes, (event, about) => {
         const record = toRecord(event, about)
         const { [headerNames.traceparent]: _, [headerNames.contentType]: contentType, ...ours } = record.headers
         const attributes = Object.entries(ours).map(([name, value]) => [name.slice('ce_'.length), value])
         const given = { ...Object.fromEntries(attributes), datacontenttype: contentType, data: event.data }
         const written = Kafka.binary(new CloudEvent({ ...given, partitionkey: record.key }))
-        // The library repeats in `ce_` headers what the binding (§3.1, §3.2.1) maps to the key and `content-type` alone.
+        // The library also writes `ce_` headers for what the binding (§3.1, §3.2.1) maps to the key and `content-type`.
         const { ce_datacontenttype, ce_partitionkey, ...headers } = written.headers
         const present = Object.entries(headers).filter(([, value]) => value !== undefined)
         expect(Object.fromEntries(present)).toEqual({ ...ours, [headerNames.contentType]: contentType })
         expect([ce_datacontenttype, ce_partitionkey, written.key]).toEqual([contentType, record.key, record.key])
         expect(JSON.stringify(written.value)).toBe(new TextDecoder().decode(record.value))
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(100, 300) },
     )
   })
 })
 
-test('a record that the library writes is read here as the same event', () => {
+test('a record written by the CloudEvents library is decoded to the same event', () => {
   fc.assert(
-    fc.property(domainEvent, facts, (event, about) => {
+    fc.property(domainEvent, recordAttributes, (event, about) => {
       const { key, headers } = toRecord(event, about)
       const { [headerNames.contentType]: datacontenttype, ...ours } = headers
       const attributes = Object.entries(ours).flatMap(([name, value]) =>
@@ -109,14 +110,14 @@ test('a record that the library writes is read here as the same event', () => {
         event: { type: event.type, data: plain(event.data) },
       })
     }),
-    { numRuns: 300 },
+    { numRuns: propertyRuns(100, 300) },
   )
 })
 
 const released = new URL('../../../../schemas/released/events/', import.meta.url)
 const samples = readdirSync(released).filter((file) => file.endsWith('.sample.json'))
 
-test.each(samples)('the library reads the released record %s', (file) => {
+test.each(samples)('the CloudEvents library decodes the released record %s', (file) => {
   const { key, headers, value, event } = JSON.parse(readFileSync(new URL(file, released), 'utf8'))
   const read = readByLibrary({ key, headers, value: new TextEncoder().encode(value) })
   expect(read).toMatchObject({ id: headers.ce_id, type: event.type, subject: key, time: headers.ce_time })

@@ -28,14 +28,14 @@ const eventTypes: ReadonlyMap<string, EventType> = new Map(
   ),
 )
 
-/** Records as a release wrote them. They are added to, never changed: what is in a log stays there. */
+/** Records as a release wrote them. Samples are added, never changed, because logs keep such records for ever. */
 describe('a record of a released version', () => {
-  test.each(files)('%s decodes to the fact it was', (file) => {
+  test.each(files)('%s is decoded to its event', (file) => {
     const golden = read(file)
     expect(decodeEvent(recordOf(golden))).toMatchObject({ is: 'event', event: golden.event })
   })
 
-  test.each(files)('%s is what the schemas of its version describe', (file) => {
+  test.each(files)('%s matches the schemas of its version', (file) => {
     const { headers, value, event } = read(file)
     const type = eventTypes.get(`${event.type} ${headers[headerNames.dataschema]}`)
     expect(JSON.parse(value)).toEqual(event.data)
@@ -43,13 +43,13 @@ describe('a record of a released version', () => {
     expect(type === undefined ? ['unknown'] : faultsOf(headersOf(type), headers)).toEqual([])
   })
 
-  test.each(files)('%s decodes to the same fact with members that a newer release added', (file) => {
+  test.each(files)('%s is decoded to the same event when a newer release adds members', (file) => {
     const golden = read(file)
     const value = JSON.stringify({ ...JSON.parse(golden.value), added_later: { a: 1 } })
     expect(decodeEvent(recordOf({ ...golden, value }))).toMatchObject({ is: 'event', event: golden.event })
   })
 
-  test('of a planned chunk is read from its headers', () => {
+  test('of a planned chunk can be read from its headers', () => {
     expect(readPlannedChunk(recordOf(read('ChunkPlanned.v1.sample.json')))).toMatchObject({
       is: 'chunk',
       jobId: '0b9f7c1e-5d34-4a53-9f0e-6f3a1c2d4e5b',
@@ -62,7 +62,7 @@ describe('a record of a released version', () => {
     })
   })
 
-  test('exists for every event of the catalogue, in its topic', () => {
+  test('exists for every event of the catalogue and its topic', () => {
     const released = files.map(read).map(({ topic, headers }) => `${topic} ${headers[headerNames.dataschema]}`)
     const current = Object.values<Topic>(topics).flatMap(({ name, events }) =>
       events.map(({ dataschema }) => `${name} ${dataschema}`),

@@ -5,14 +5,14 @@ import { decodeBody, requireJson } from '#services/ingest/read-request.ts'
 const mebibyte = 1024 * 1024
 const spaces = (bytes: number) => gzipSync(Buffer.alloc(bytes, 0x20))
 
-describe('the announced type of a body', () => {
+describe('requireJson', () => {
   it.each([
     'application/json',
     'Application/JSON',
     'application/json; charset=utf-8',
     'application/json\t;\tcharset="UTF-8"',
     'application/json;charset=utf8;profile=x',
-  ])('takes %s', (type) => {
+  ])('accepts %s', (type) => {
     expect(() => requireJson({ 'content-type': type })).not.toThrow()
   })
 
@@ -30,7 +30,7 @@ describe('the announced type of a body', () => {
     )
   })
 
-  it('takes gzip in any case, and no other encoding', () => {
+  it('accepts gzip in any case, and no other encoding', () => {
     const requireEncoding = (encoding: string) => () =>
       requireJson({ 'content-type': 'application/json', 'content-encoding': encoding })
     for (const encoding of ['gzip', 'GZIP', 'identity']) expect(requireEncoding(encoding)).not.toThrow()
@@ -38,14 +38,14 @@ describe('the announced type of a body', () => {
   })
 })
 
-describe('decoding a body', () => {
-  it('gives back what was compressed, in one member or several, and what was not', async () => {
+describe('decodeBody', () => {
+  it('decodes gzip of one or several members, and returns an uncompressed body unchanged', async () => {
     const wire = Buffer.concat([gzipSync('[{"phone":'), gzipSync('"1"}]')])
     expect(Buffer.from(await decodeBody(wire, 'GZip', mebibyte)).toString()).toBe('[{"phone":"1"}]')
     expect(await decodeBody(wire, undefined, 1)).toBe(wire)
   })
 
-  it('inflates to the limit and not a byte beyond it', async () => {
+  it('inflates up to the limit and refuses one byte more', async () => {
     expect(await decodeBody(spaces(8 * mebibyte), 'gzip', 8 * mebibyte)).toHaveLength(8 * mebibyte)
     await expect(decodeBody(spaces(8 * mebibyte + 1), 'gzip', 8 * mebibyte)).rejects.toHaveProperty(
       'code',
@@ -53,7 +53,7 @@ describe('decoding a body', () => {
     )
   })
 
-  it('stops at a ratio that no contacts reach, however large a body may be', async () => {
+  it('refuses a compression ratio that contacts do not reach, whatever the limit', async () => {
     await expect(decodeBody(spaces(12 * mebibyte), 'gzip', 64 * mebibyte)).rejects.toHaveProperty(
       'code',
       'payload_too_large',
@@ -66,12 +66,12 @@ describe('decoding a body', () => {
 
   const zipped = gzipSync('{"phone":"+79991234567"}')
   it.each([
-    ['nothing', Buffer.alloc(0)],
-    ['no gzip', Buffer.from('{"phone":"+79991234567"}')],
-    ['half of it', zipped.subarray(0, zipped.length / 2)],
-    ['another checksum', Buffer.from(zipped).fill(0, zipped.length - 8, zipped.length - 4)],
-    ['something after it', Buffer.concat([zipped, Buffer.from('tail')])],
-  ])('refuses %s as broken', async (_what, wire) => {
+    ['an empty body', Buffer.alloc(0)],
+    ['JSON that is not gzip', Buffer.from('{"phone":"+79991234567"}')],
+    ['half a gzip body', zipped.subarray(0, zipped.length / 2)],
+    ['a wrong checksum', Buffer.from(zipped).fill(0, zipped.length - 8, zipped.length - 4)],
+    ['bytes after the end', Buffer.concat([zipped, Buffer.from('tail')])],
+  ])('refuses %s as invalid encoding', async (_what, wire) => {
     await expect(decodeBody(wire, 'gzip', mebibyte)).rejects.toHaveProperty('code', 'invalid_encoding')
   })
 })

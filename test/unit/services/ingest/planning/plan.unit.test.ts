@@ -4,6 +4,7 @@ import { DryRunResponse } from '#schemas/http/import.ts'
 import { plan } from '#services/ingest/planning/plan.ts'
 import { dryRunOf, importOf, readable } from '#test/support/builders/plan-request.ts'
 import { faultsOf } from '#test/support/http/schema-validator.ts'
+import { propertyRuns } from '#test/support/property-runs.ts'
 
 const limits = { maxContacts: 100, chunkSize: 10 }
 const bodyOf = (contacts: unknown) => Buffer.from(JSON.stringify(contacts))
@@ -63,7 +64,7 @@ describe('a dry run', () => {
         expect(shown).toHaveProperty('chunks', planned)
         expect(shown).toHaveProperty('validation_results.length', contacts.length)
       }),
-      { numRuns: 50 },
+      { numRuns: propertyRuns(20, 100) },
     )
   })
 })

@@ -6,9 +6,9 @@ const parse = (text: string | Uint8Array, maxContacts = 10) =>
 const phone = '+79991234567'
 const one = (member: string) => `{"phone":"${phone}",${member}}`
 
-describe('parse contacts', () => {
+describe('parseContacts', () => {
   it.each([
-    ['nothing', ''],
+    ['an empty body', ''],
     ['text', 'hello'],
     ['half an object', '{"phone":'],
     ['a byte order mark', `\ufeff{"phone":"${phone}"}`],
@@ -22,13 +22,13 @@ describe('parse contacts', () => {
     expect(parse(Buffer.from([0x22, 0xff, 0xfe, 0x22]))).toEqual({ is: 'refused', error: 'invalid_json' })
   })
 
-  it('takes one object or an array of them', () => {
+  it('accepts one object or an array of objects', () => {
     const contact = { phone, tags: ['a'], additionalFields: { b: 1 } }
     expect(parse(JSON.stringify(contact))).toEqual({ is: 'contacts', contacts: [contact] })
     expect(parse(JSON.stringify([contact, { phone }]))).toEqual({ is: 'contacts', contacts: [contact, { phone }] })
   })
 
-  it('refuses an empty array by its own name', () => {
+  it('refuses an empty array with its own error', () => {
     expect(parse('[]')).toEqual({ is: 'refused', error: 'empty_import' })
   })
 
@@ -65,13 +65,13 @@ describe('parse contacts', () => {
       `/additionalFields${'/a'.repeat(8)}`,
       'too_deep',
     ],
-  ])('refuses %s with a pointer to it', (_what, text, pointer, code) => {
+  ])('refuses %s, with a pointer to the value', (_what, text, pointer, code) => {
     const result = parse(text)
     expect(result).toMatchObject({ is: 'refused', error: 'validation_failed' })
     expect(result).toHaveProperty('faults', expect.arrayContaining([{ pointer, code }]))
   })
 
-  it('takes values at the bounds, counted in code points', () => {
+  it('accepts values at the limits, counted in code points', () => {
     const contact = {
       phone: '𝟙'.repeat(64),
       tags: Array(50).fill('😀'.repeat(100)),
@@ -82,7 +82,7 @@ describe('parse contacts', () => {
     expect(parse(JSON.stringify({ phone, additionalFields: nested })).is).toBe('contacts')
   })
 
-  it('names the position in an array, and refuses one contact too many', () => {
+  it('the pointer contains the index in an array; one contact too many is refused', () => {
     expect(parse(`[{"phone":"${phone}"},{"phone":1}]`)).toHaveProperty('faults', [
       { pointer: '/1/phone', code: 'wrong_type' },
     ])
@@ -95,15 +95,15 @@ describe('parse contacts', () => {
   it.each([
     ['arrays in arrays', `${'['.repeat(million)}${']'.repeat(million)}`, 'wrong_type'],
     ['fields in fields', one(`"additionalFields":${'{"a":'.repeat(million)}1${'}'.repeat(million)}`), 'too_deep'],
-    ['as many members', `{${Array.from({ length: million }, (_, i) => `"${i}":1`).join()}}`, 'unknown_field'],
-    ['as many tags', one(`"tags":[${Array(million).fill('""').join()}]`), 'too_many'],
-  ])('refuses a million %s like a few', (_what, text, code) => {
+    ['members', `{${Array.from({ length: million }, (_, i) => `"${i}":1`).join()}}`, 'unknown_field'],
+    ['tags', one(`"tags":[${Array(million).fill('""').join()}]`), 'too_many'],
+  ])('lists few faults for a million %s', (_what, text, code) => {
     const result = parse(text)
     expect(result).toHaveProperty('faults', expect.arrayContaining([expect.objectContaining({ code })]))
     expect(result.is === 'refused' && result.error === 'validation_failed' && result.faults.length).toBeLessThan(110)
   })
 
-  it('tells of what holds a name of ten thousand characters, and does not repeat the name', () => {
+  it('for a name of 10,000 characters the pointer names the object that contains it', () => {
     const name = 'k'.repeat(10_000)
     expect(parse(one(`"${name}":1`))).toHaveProperty('faults', [{ pointer: '', code: 'unknown_field' }])
     expect(parse(one(`"additionalFields":{"a":{"${name}":[{"b":{"__proto__":1}}]}}`))).toHaveProperty('faults', [
@@ -111,7 +111,7 @@ describe('parse contacts', () => {
     ])
   })
 
-  it('stops looking for faults when it has more than the answer lists', () => {
+  it('stops after one fault more than the response lists', () => {
     const result = parse(JSON.stringify(Array(1_000).fill({})), 1_000)
     expect(result.is === 'refused' && result.error === 'validation_failed' && result.faults.length).toBe(101)
   })
@@ -126,24 +126,24 @@ describe('parse contacts', () => {
     '0.1',
     '1.5',
     '-12',
-  ])('keeps the number %s as written', (number) => {
+  ])('keeps the digits of the number %s', (number) => {
     const result = parse(one(`"additionalFields":{"n":${number},"list":[${number}]}`))
     if (result.is !== 'contacts') throw new Error('refused')
     expect(JSON.stringify(result.contacts[0]?.additionalFields)).toBe(`{"n":${number},"list":[${number}]}`)
   })
 
-  it('keeps NUL and lone surrogates in texts', () => {
+  it('keeps NUL and lone surrogates in strings', () => {
     const fields = '{"a":"\\u0000","b":"\\ud800"}'
     const result = parse(one(`"additionalFields":${fields}`))
     if (result.is !== 'contacts') throw new Error('refused')
     expect(JSON.stringify(result.contacts[0]?.additionalFields)).toBe(fields)
   })
 
-  it('lets the last of a repeated member count', () => {
+  it('uses the last of a repeated member', () => {
     expect(parse(`{"phone":"1","phone":"2"}`)).toEqual({ is: 'contacts', contacts: [{ phone: '2' }] })
   })
 
-  it('takes exact numbers for neither a phone nor a tag', () => {
+  it('refuses exact numbers as a phone or a tag', () => {
     expect(parse('{"phone":12345678901234567890}')).toHaveProperty('faults', [
       { pointer: '/phone', code: 'wrong_type' },
     ])
