@@ -6,7 +6,7 @@ import type { DeliveryEvent } from '#schemas/events/deliveries.ts'
 import { createLane } from '#shared/adapters/kafka/produce/lane.ts'
 import { decodeEvent } from '#shared/domain/events/codec.ts'
 import { isDeliveryEvent } from '#shared/domain/events/registry.ts'
-import { createOwnTopics } from '../backing/own-topics.ts'
+import { createOwnTopics, type OwnTopics } from '../backing/own-topics.ts'
 import { plannedImport } from '../builders/planned-imports.ts'
 import { eventually } from '../eventually.ts'
 import { readTopic } from '../kafka/read-topic.ts'
@@ -22,22 +22,13 @@ export type Planting = {
 
 export type DispatchScene = Awaited<ReturnType<typeof startDispatchScene>>
 
-/** Topics, an AI system and imports for dispatchers that the test starts. Without ingest and database. */
-export async function startDispatchScene(kafkaBrokers: readonly string[]) {
-  const own = await createOwnTopics(kafkaBrokers)
+/** Appends imports to the log and reads what a dispatcher wrote, without ingest. */
+async function openDispatchLog(own: OwnTopics) {
   const kafka: Kafka = own.kafka()
-  const ai = await startSimulatedAiSystem({ port: 0 })
   const lane = createLane({ kafka, topic: topics.imports, topicPrefix: own.topicPrefix })
   await lane.start()
   const admin = kafka.admin()
   await admin.connect()
-  const processes: ServiceProcess[] = []
-  const environment = {
-    KAFKA_BROKERS: kafkaBrokers.join(','),
-    KAFKA_PREFIX: own.topicPrefix,
-    AI_SYSTEM_URL: ai.url,
-    LOG_LEVEL: 'info',
-  }
 
   async function plant({ imports, chunks, contactsPerChunk = 1, partition }: Planting): Promise<readonly string[]> {
     const planned = Array.from({ length: imports }, () => plannedImport({ chunks, contactsPerChunk }))
@@ -74,22 +65,44 @@ export async function startDispatchScene(kafkaBrokers: readonly string[]) {
   }
 
   return {
-    environment,
-    ai,
     kafka,
-    topics: own,
     plant,
     facts,
     committed,
     deliveries: () => countOf(own.nameOf(topics.deliveries.name)),
     planned: () => countOf(own.nameOf(topics.imports.name)),
+    async close() {
+      await lane.stop()
+      await admin.disconnect()
+    },
+  }
+}
+
+/** Topics, an AI system and imports for dispatchers that the test starts. Without ingest and database. */
+export async function startDispatchScene(kafkaBrokers: readonly string[]) {
+  const own = await createOwnTopics(kafkaBrokers)
+  const ai = await startSimulatedAiSystem({ port: 0 })
+  const { close, ...log } = await openDispatchLog(own)
+  const processes: ServiceProcess[] = []
+  const environment = {
+    KAFKA_BROKERS: kafkaBrokers.join(','),
+    KAFKA_PREFIX: own.topicPrefix,
+    AI_SYSTEM_URL: ai.url,
+    LOG_LEVEL: 'info',
+  }
+
+  return {
+    environment,
+    ai,
+    topics: own,
+    ...log,
     /** Waits until the AI system received `chunks` different chunks and the log has as many outcomes. */
     async delivered(chunks: number, withinMs = 60_000) {
       await eventually(
         async () => {
           const { chunks: taken } = ai.received()
           if (taken < chunks) throw new Error(`${taken} of ${chunks} chunks were taken`)
-          const outcomes = await countOf(own.nameOf(topics.deliveries.name))
+          const outcomes = await log.deliveries()
           if (outcomes < chunks) throw new Error(`${outcomes} of ${chunks} outcomes are in the log`)
         },
         { withinMs, everyMs: 250 },
@@ -102,8 +115,7 @@ export async function startDispatchScene(kafkaBrokers: readonly string[]) {
     },
     async remove() {
       await Promise.all(processes.map((one) => one.stop()))
-      await lane.stop()
-      await admin.disconnect()
+      await close()
       await ai.stop()
       await own.remove()
     },
