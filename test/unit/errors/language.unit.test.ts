@@ -8,6 +8,8 @@ test.each([
   ['', 'en'],
   ['ru', 'ru'],
   ['RU-ru', 'ru'],
+  ['ru-RU, en', 'ru'],
+  ['ru-RU;q=0.2, ru;q=0.9, en;q=0.5', 'ru'],
   ['de, ru;q=0.1', 'ru'],
   ['en;q=0.5, ru;q=0.6', 'ru'],
   ['ru, en', 'ru'],
