@@ -55,5 +55,5 @@ const helpText = () =>
 function messageFor(error: unknown): string {
   if (!(error instanceof Error)) return `The command failed: ${String(error)}`
   if (!('code' in error) || error.code !== 'service_unavailable') return error.message
-  return `${error.message} The change may or may not have been made. Check that the dependency runs and that its address is right, then repeat the command.`
+  return `${error.message} A change may or may not have been made. Check that the dependency runs and that its address is correct, then repeat the command.`
 }

@@ -32,7 +32,8 @@ const differencesListed = 100
 
 function rebuildMode(args: readonly string[]): RebuildMode {
   const unknown = args.find((arg) => arg !== '--check' && arg !== '--force')
-  if (unknown !== undefined) throw new UsageError(`projections rebuild takes --check and --force, and no ${unknown}.`)
+  if (unknown !== undefined)
+    throw new UsageError(`projections rebuild takes only --check or --force, not "${unknown}".`)
   const [check, force] = [args.includes('--check'), args.includes('--force')]
   if (check && force) throw new UsageError('projections rebuild takes either --check or --force.')
   if (check) return 'check'

@@ -28,7 +28,7 @@ test.each([
   ['--name N', /^No command was given/],
   ['clients', /^There is no command "clients"[\s\S]*\n {2}topics apply\n/],
   ['projections', /^There is no command "projections"/],
-  ['projections rebuild now', /takes --check and --force, and no now/],
+  ['projections rebuild now', /takes only --check or --force, not "now"/],
   ['projections rebuild --check --force', /either --check or --force/],
   ['projections rollback now', /takes no arguments/],
   ['clients create', /needs --name/],
