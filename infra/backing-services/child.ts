@@ -13,6 +13,8 @@ export type ChildOptions = {
   readonly env?: Environment
   /** Runs the child in a process group of its own, which Ctrl-C in our terminal does not reach. */
   readonly ownGroup?: boolean
+  /** How many characters of the output are kept, by default the last 200,000. */
+  readonly keptOutput?: number
   /** Receives what the child writes; `output()` is then empty. */
   readonly logFile?: string
   /** Opens a channel for messages to and from a Node process, which gets `disconnect` when this process dies. */
@@ -28,7 +30,7 @@ export type Child = {
   readonly process: ChildProcess
   readonly exited: Promise<Exit>
   isRunning(): boolean
-  /** The last 200,000 characters of stdout and stderr together. */
+  /** stdout and stderr together, as far as they are kept. */
   output(): string
   /** Sends a signal to the child, with `ownGroup` also to the children it started. Does nothing when all have ended. */
   kill(signal: NodeJS.Signals): void
@@ -38,7 +40,7 @@ export type Child = {
 
 /** Starts a program. Rejects with Node's error, for example `ENOENT`, when it cannot be started. */
 export async function startChild(options: ChildOptions): Promise<Child> {
-  const { command, args, cwd, env, ownGroup = false, logFile, ipc = false } = options
+  const { command, args, cwd, env, ownGroup = false, keptOutput = 200_000, logFile, ipc = false } = options
   const log = logFile === undefined ? 'pipe' : openSync(logFile, 'a')
   const child = spawn(command, args, {
     ...(cwd !== undefined && { cwd }),
@@ -50,7 +52,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (text: string) => {
-      output = (output + text).slice(-200_000)
+      output = (output + text).slice(-keptOutput)
     })
   }
   const exited = new Promise<Exit>((resolve) => child.once('close', (code, signal) => resolve({ code, signal })))

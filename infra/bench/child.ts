@@ -1,53 +1,48 @@
-import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Child, startChild } from '#infra/backing-services/child.ts'
+import { cpuSecondsOf } from './process-cpu.ts'
 
-const root = join(import.meta.dirname, '..', '..')
-/** Clock ticks per second in /proc, on every Linux that Node runs on. */
-const ticksPerSecond = 100
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const stopLimitMs = 60_000
 
-export type Child = {
-  /** What it wrote to stdout so far. */
+export type BenchmarkChild = {
+  /** stdout and stderr so far. */
   output(): string
   /** User and system time used so far. */
   cpuSeconds(): number
   residentMiB(): number
-  /** Resolves to stdout when it has ended by itself; rejects when it failed. */
-  readonly ended: Promise<string>
+  /** Resolves when the program has ended by itself; rejects when it failed. */
+  ended(): Promise<void>
   stop(): Promise<void>
 }
 
-/** A program of this repository as a process of its own, so that its processor time and memory are its own. */
-export function startChild(file: string, args: readonly string[], variables: Readonly<Record<string, string>>): Child {
-  const child = spawn(process.execPath, [...execArguments(), join(root, file), ...args], {
+/** Starts a program of this repository as a process of its own, whose processor time and memory can be read. */
+export async function startBenchmarkChild(
+  file: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<BenchmarkChild> {
+  const child: Child = await startChild({
+    command: process.execPath,
+    args: [...nodeOptions(), file, ...args],
     cwd: root,
-    env: { ...process.env, ...variables },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    env,
+    keptOutput: Number.POSITIVE_INFINITY,
   })
-  let output = ''
-  child.stdout.on('data', (data: Buffer) => {
-    output += data.toString()
-  })
-  const ended = new Promise<string>((resolve, reject) => {
-    child.once('close', (code) => (code === 0 ? resolve(output) : reject(new Error(`${file} ended with ${code}.`))))
-  })
-  ended.catch(() => {})
-  const proc = (name: string): string => readFileSync(`/proc/${child.pid}/${name}`, 'utf8')
+  const status = (): string => readFileSync(`/proc/${child.pid}/status`, 'utf8')
   return {
-    output: () => output,
-    cpuSeconds() {
-      const afterName = proc('stat').split(') ')[1]?.split(' ') ?? []
-      return (Number(afterName[11]) + Number(afterName[12])) / ticksPerSecond
+    output: child.output,
+    cpuSeconds: () => cpuSecondsOf({ child: child.pid }).child ?? 0,
+    residentMiB: () => Number(/^VmRSS:\s+(\d+) kB$/m.exec(status())?.[1]) / 1024,
+    async ended() {
+      const { code } = await child.exited
+      if (code !== 0) throw new Error(`${file} ended with ${code}:\n${child.output().slice(-2_000)}`)
     },
-    residentMiB: () => Number(/^VmRSS:\s+(\d+) kB$/m.exec(proc('status'))?.[1]) / 1024,
-    ended,
-    async stop() {
-      child.kill('SIGTERM')
-      await ended.catch(() => {})
-    },
+    stop: async () => void (await child.stop(stopLimitMs)),
   }
 }
 
-/** `BENCH_EXEC_ARGV=--cpu-prof` profiles what is measured. */
-const execArguments = (): readonly string[] =>
-  (process.env.BENCH_EXEC_ARGV ?? '').split(' ').filter((one) => one !== '')
+/** `BENCH_EXEC_ARGV=--cpu-prof` profiles the measured program. */
+const nodeOptions = (): readonly string[] =>
+  (process.env.BENCH_EXEC_ARGV ?? '').split(' ').filter((option) => option !== '')

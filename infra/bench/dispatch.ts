@@ -6,7 +6,7 @@ import { createKafka } from '#shared/adapters/kafka/connect.ts'
 import { createLane } from '#shared/adapters/kafka/produce/lane.ts'
 import { plannedImport } from '#test/support/builders/planned-imports.ts'
 import { freePort } from '../backing-services/ports.ts'
-import { type Child, startChild } from './child.ts'
+import { type BenchmarkChild, startBenchmarkChild } from './child.ts'
 import { numberOption, optionsFrom, refuse } from './options.ts'
 
 const usage =
@@ -44,7 +44,7 @@ const received = async (sink: string): Promise<number> => {
 const pollDelayMs = (left: number, perMs: number): number => Math.min(500, Math.max(5, left / perMs / 3))
 
 /** Measures from the first chunk after the warm-up to the last, as the sink receives them. */
-async function timed(sink: string, child: Child): Promise<Timed> {
+async function timed(sink: string, child: BenchmarkChild): Promise<Timed> {
   let before = 0
   while (before <= warmup) {
     await delay(5)
@@ -76,7 +76,11 @@ async function timed(sink: string, child: Child): Promise<Timed> {
 
 async function withSink<T>(latency: number, work: (sink: string) => Promise<T>): Promise<T> {
   const port = await freePort()
-  const sink = startChild('infra/ai-system/main.ts', ['--port', String(port), '--latency', String(latency)], {})
+  const sink = await startBenchmarkChild(
+    'infra/ai-system/main.ts',
+    ['--port', String(port), '--latency', String(latency)],
+    {},
+  )
   while (!sink.output().includes('listens on')) await delay(20)
   try {
     return await work(`http://127.0.0.1:${port}`)
@@ -87,9 +91,13 @@ async function withSink<T>(latency: number, work: (sink: string) => Promise<T>):
 
 const plain = (latency: number): Promise<Timed> =>
   withSink(latency, async (sink) => {
-    const loop = startChild('infra/bench/plain-loop.ts', [sink, ...[all, contacts, concurrency].map(String)], {})
+    const loop = await startBenchmarkChild(
+      'infra/bench/plain-loop.ts',
+      [sink, ...[all, contacts, concurrency].map(String)],
+      {},
+    )
     const result = await timed(sink, loop)
-    await loop.ended
+    await loop.ended()
     return result
   })
 
@@ -100,7 +108,7 @@ const dispatched = (latency: number): Promise<Timed> =>
     await applyTopics(kafka, { topicPrefix })
     const admin = kafka.admin()
     await plant(topicPrefix)
-    const dispatcher = startChild('services/dispatcher/main.ts', [], {
+    const dispatcher = await startBenchmarkChild('services/dispatcher/main.ts', [], {
       KAFKA_BROKERS: brokers.join(','),
       KAFKA_PREFIX: topicPrefix,
       AI_SYSTEM_URL: sink,

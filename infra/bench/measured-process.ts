@@ -1,6 +1,7 @@
-import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { startChild } from '../backing-services/child.ts'
 import { freePort } from '../backing-services/ports.ts'
 import type { Usage } from './usage-reporter.ts'
 
@@ -36,31 +37,29 @@ export async function startMeasuredProcess({
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
   const profiling = profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`]
-  const child = fork(new URL(file, root), {
-    execArgv: ['--import', reporter, ...profiling],
-    env: { ...process.env, ...environment, HTTP_PORT: String(port) },
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  const child = await startChild({
+    command: process.execPath,
+    args: ['--import', reporter, ...profiling, fileURLToPath(new URL(file, root))],
+    env: { ...environment, HTTP_PORT: String(port) },
+    ipc: true,
   })
-  const ended = once(child, 'exit')
 
   const deadline = Date.now() + startLimitMs
   while (!(await isReady(url + readyPath))) {
-    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`${String(file)} did not start.`)
+    if (!child.isRunning() || Date.now() > deadline)
+      throw new Error(`${String(file)} did not start:\n${child.output()}`)
     await wait(100)
   }
   return {
     url,
     async usage() {
-      const answer = once(child, 'message')
-      child.send('usage')
+      const answer = once(child.process, 'message')
+      child.process.send('usage')
       // Sent by usage-reporter.ts.
       const [usage] = (await answer) as [Usage]
       return usage
     },
-    async stop() {
-      child.kill('SIGTERM')
-      await ended
-    },
+    stop: async () => void (await child.stop(startLimitMs)),
   }
 }
 

@@ -5,12 +5,12 @@ import { headerNames } from '#schemas/events/envelope.ts'
 import { applyTopics } from '#shared/adapters/kafka/admin/topics.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
 import { createMongo } from '#shared/adapters/mongo/connect.ts'
+import { createOwnSurroundings } from '#test/support/backing/own-surroundings.ts'
 import { sampleContacts } from '#test/support/builders/sample-contacts.ts'
 import { freePort } from '../backing-services/ports.ts'
-import { type Child, startChild } from './child.ts'
+import { type BenchmarkChild, startBenchmarkChild } from './child.ts'
 import { quantile } from './load.ts'
 import { numberOption, optionsFrom, refuse } from './options.ts'
-import { createOwnSurroundings } from './own-surroundings.ts'
 import { finishedJob, postImport, type Target } from './service-client.ts'
 
 const usage =
@@ -23,11 +23,11 @@ const concurrency = numberOption(given, 'concurrency', { fallback: 4, min: 1, ma
 const { KAFKA_BROKERS, MONGODB_URL } = process.env
 if (!KAFKA_BROKERS || !MONGODB_URL) refuse(`Set KAFKA_BROKERS and MONGODB_URL. Usage: ${usage}`)
 
-const surroundings = await createOwnSurroundings(KAFKA_BROKERS, MONGODB_URL)
+const surroundings = await createOwnSurroundings(KAFKA_BROKERS.split(','), MONGODB_URL)
 const { KAFKA_PREFIX: topicPrefix = '', MONGODB_DATABASE: database = '' } = surroundings.environment
 const kafka = createKafka({ brokers: KAFKA_BROKERS.split(','), clientId: 'bench' })
 const mongo = createMongo({ url: MONGODB_URL, database })
-const children: Child[] = []
+const children: BenchmarkChild[] = []
 
 type Place = 'imports' | 'deliveries'
 type Appended = { readonly jobId: string; readonly topic: Place; readonly offset: number; readonly at: number }
@@ -39,7 +39,7 @@ async function start(file: string, args: readonly string[] = [], variables: Reco
   const port = await freePort()
   const withPort = args.length > 0 ? [...args, '--port', String(port)] : []
   const environment = { ...surroundings.environment, LOG_LEVEL: 'warn', HTTP_PORT: String(port), ...variables }
-  children.push(startChild(file, withPort, environment))
+  children.push(await startBenchmarkChild(file, withPort, environment))
   const url = `http://127.0.0.1:${port}`
   while (
     !(await fetch(`${url}/healthz`).then(
@@ -128,10 +128,5 @@ try {
 } finally {
   await Promise.all(children.map((child) => child.stop()))
   await mongo.close()
-  const admin = kafka.admin()
-  await admin.connect()
-  const others = Object.values(topics).filter(({ name }) => name !== topics.imports.name)
-  await admin.deleteTopics({ topics: others.map(({ name }) => topicPrefix + name) })
-  await admin.disconnect()
   await surroundings.remove()
 }

@@ -4,10 +4,10 @@ import { createMongo } from '#shared/adapters/mongo/connect.ts'
 import { createMongoImportJobs } from '#shared/adapters/mongo/import-jobs.ts'
 import { decodeEvent } from '#shared/domain/events/codec.ts'
 import { evolve } from '#shared/domain/projections/import-job.ts'
+import { createOwnSurroundings } from '#test/support/backing/own-surroundings.ts'
 import { plannedImport } from '#test/support/builders/planned-imports.ts'
 import { type MeasuredProcess, startMeasuredProcess } from './measured-process.ts'
 import { numberOption, optionsFrom, refuse } from './options.ts'
-import { createOwnSurroundings } from './own-surroundings.ts'
 
 const usage =
   'KAFKA_BROKERS=127.0.0.1:9092 MONGODB_URL=mongodb://… node infra/bench/query.ts ' +
@@ -63,7 +63,7 @@ async function measure(server: MeasuredProcess, jobIds: readonly string[], apiKe
 
 const median = (figures: readonly number[]) => figures.toSorted((a, b) => a - b)[Math.floor(figures.length / 2)] ?? 0
 
-const surroundings = await createOwnSurroundings(kafkaBrokers, mongodbUrl)
+const surroundings = await createOwnSurroundings(kafkaBrokers.split(','), mongodbUrl)
 const servers: MeasuredProcess[] = []
 try {
   const { environment, apiKey, clientId } = surroundings

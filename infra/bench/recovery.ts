@@ -12,7 +12,7 @@ import { createLane } from '#shared/adapters/kafka/produce/lane.ts'
 import { toRecord } from '#shared/domain/events/codec.ts'
 import { plannedImport } from '#test/support/builders/planned-imports.ts'
 import { freePort } from '../backing-services/ports.ts'
-import { startChild } from './child.ts'
+import { startBenchmarkChild } from './child.ts'
 import { numberOption, optionsFrom, refuse } from './options.ts'
 
 const usage = 'node infra/bench/recovery.ts --brokers 127.0.0.1:9092 [--outcomes 3600000]'
@@ -69,9 +69,9 @@ const partitions = Array.from({ length: partitionCount }, (_, partition) => ({ p
 await admin.setOffsets({ groupId, topic: topicPrefix + topics.imports.name, partitions })
 
 const sinkPort = await freePort()
-const sink = startChild('infra/ai-system/main.ts', ['--port', String(sinkPort)], {})
+const sink = await startBenchmarkChild('infra/ai-system/main.ts', ['--port', String(sinkPort)], {})
 while (!sink.output().includes('listens on')) await delay(20)
-const dispatcher = startChild('services/dispatcher/main.ts', [], {
+const dispatcher = await startBenchmarkChild('services/dispatcher/main.ts', [], {
   KAFKA_BROKERS: brokers.join(','),
   KAFKA_PREFIX: topicPrefix,
   AI_SYSTEM_URL: `http://127.0.0.1:${sinkPort}`,

@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { startChild } from '#infra/backing-services/child.ts'
 import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
 import { runAdmin } from '#services/admin/admin.ts'
 import { composeAdmin } from '#services/admin/compose.ts'
@@ -156,18 +156,11 @@ describe('projections', () => {
     ['while it builds', /Building/],
     ['after the switch', /is active now/],
   ])('after a rebuild killed %s the read model is correct, and the next rebuild succeeds', async (_when, line) => {
-    const child = spawn(process.execPath, [join('services', 'admin', 'main.ts'), 'projections', 'rebuild'], {
-      env: { ...process.env, ...own.environment },
-      stdio: ['ignore', 'ignore', 'pipe'],
-    })
-    let output = ''
-    const ended = new Promise((resolve) => child.once('close', resolve))
-    child.stderr.on('data', (chunk: Buffer) => {
-      output += chunk.toString()
-    })
-    await eventually(() => expect(output).toMatch(line), { everyMs: 5 })
+    const args = [join('services', 'admin', 'main.ts'), 'projections', 'rebuild']
+    const child = await startChild({ command: process.execPath, args, env: own.environment })
+    await eventually(() => expect(child.output()).toMatch(line), { everyMs: 5 })
     child.kill('SIGKILL')
-    await ended
+    await child.exited
     await append(30)
     await expectProjected(own.mongo.db, await theLog(), { collection: await active() })
 

@@ -1,8 +1,8 @@
-import { spawn } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { startChild } from '#infra/backing-services/child.ts'
 import { eventually } from '#test/support/eventually.ts'
 import { startProject } from '#test/support/system/start-process.ts'
 
@@ -111,9 +111,9 @@ test('reset removes what a data directory has in Docker', async () => {
   const { environment, calls } = fakeCompose()
   chooseDocker()
   const reset = join(import.meta.dirname, '..', '..', '..', 'infra', 'start', 'reset.ts')
-  const env = { ...process.env, ...environment, DATA_DIR: project.dataDir }
-  const child = spawn(process.execPath, [reset], { env, stdio: 'ignore' })
-  expect(await new Promise((resolve) => child.once('close', resolve))).toBe(0)
+  const env = { ...environment, DATA_DIR: project.dataDir }
+  const child = await startChild({ command: process.execPath, args: [reset], env })
+  expect((await child.exited).code).toBe(0)
   expect(calls()).toEqual(['removed'])
   expect(existsSync(project.dataDir)).toBe(false)
 })

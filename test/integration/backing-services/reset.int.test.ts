@@ -1,7 +1,7 @@
-import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { startChild } from '#infra/backing-services/child.ts'
 import { isRunning } from '#infra/backing-services/leftovers.ts'
 import { startProject } from '#test/support/system/start-process.ts'
 
@@ -14,13 +14,9 @@ beforeEach(async () => {
 afterEach(() => project.remove())
 
 async function reset(dataDir: string) {
-  const child = spawn(process.execPath, [program], { env: { ...process.env, DATA_DIR: dataDir } })
-  let output = ''
-  child.stderr.on('data', (chunk: Buffer) => {
-    output += chunk.toString()
-  })
-  const exitCode = await new Promise((resolve) => child.once('close', resolve))
-  return { exitCode, output }
+  const child = await startChild({ command: process.execPath, args: [program], env: { DATA_DIR: dataDir } })
+  const { code: exitCode } = await child.exited
+  return { exitCode, output: child.output() }
 }
 
 test('reset is refused while a start runs, and ends what a killed start left running', async () => {

@@ -1,5 +1,5 @@
-import { spawn } from 'node:child_process'
 import { basename, dirname, join } from 'node:path'
+import { startChild } from '#infra/backing-services/child.ts'
 import { freePort } from '#infra/backing-services/ports.ts'
 import { eventually } from '../eventually.ts'
 import { repositoryRoot } from '../repository-root.ts'
@@ -11,13 +11,13 @@ export type ServiceProcess = {
   readonly pid: number
   output(): string
   kill(signal: NodeJS.Signals): void
-  /** Resolves when it has ended, to its exit code; null when a signal ended it. */
+  /** Resolves to the exit code, or to null when a signal ended the process. */
   readonly exited: Promise<number | null>
-  /** SIGTERM, and SIGKILL for one that was killed or stopped already. Resolves to the exit code. */
+  /** Sends SIGTERM, also to a process paused by SIGSTOP, and SIGKILL after 60 s. Resolves to the exit code. */
   stop(): Promise<number | null>
 }
 
-/** What `npm run start:<service>` gives to Node; a fixture gets that of the service it is named after. */
+/** The Node options and variables in the script `start:<service>`. A fixture gets those of the service it is named after. */
 function startOptionsFor(file: string) {
   const service = basename(file) === 'main.ts' ? basename(dirname(file)) : basename(file, '.ts')
   const words = packageScript(`start:${service}`).split(' ')
@@ -32,9 +32,7 @@ const pairOf = (assignment: string): readonly [string, string] => {
   return [name, value.join('=')]
 }
 
-/**
- * Starts `file` (from the root of the repository) as its npm script does, on a free port, and waits until it is alive.
- */
+/** Starts `file` (from the root of the repository) as its npm script does, on a free port, and waits until it is alive. */
 export async function startServiceProcess(
   file: string,
   environment: Readonly<Record<string, string>>,
@@ -42,40 +40,23 @@ export async function startServiceProcess(
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
   const { nodeOptions, variables } = startOptionsFor(file)
-  const env = { ...process.env, ...variables, ...environment, HTTP_PORT: String(port) }
-  const args = [...nodeOptions, join(repositoryRoot, file)]
-  const child = spawn(process.execPath, args, { cwd: repositoryRoot, env, stdio: ['ignore', 'pipe', 'pipe'] })
-  const { pid } = child
-  if (pid === undefined) throw new Error(`${file} could not be started.`)
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk: Buffer) => {
-      output += chunk.toString()
-    })
-  }
-  let ended = false
-  const exited = new Promise<number | null>((resolve) =>
-    child.once('close', (code) => {
-      ended = true
-      resolve(code)
-    }),
-  )
-  await eventually(async () => {
-    if (ended) throw new Error(`${file} ended:\n${output}`)
-    await (await fetch(`${url}/healthz`)).arrayBuffer()
+  const child = await startChild({
+    command: process.execPath,
+    args: [...nodeOptions, join(repositoryRoot, file)],
+    cwd: repositoryRoot,
+    env: { ...variables, ...environment, HTTP_PORT: String(port) },
+    keptOutput: Number.POSITIVE_INFINITY,
   })
+  await eventually(async () => {
+    if (child.isRunning()) await (await fetch(`${url}/healthz`)).arrayBuffer()
+  })
+  if (!child.isRunning()) throw new Error(`${file} ended:\n${child.output()}`)
   return {
     url,
-    pid,
-    output: () => output,
-    kill: (signal) => void child.kill(signal),
-    exited,
-    async stop() {
-      if (!ended) {
-        child.kill('SIGCONT')
-        child.kill('SIGTERM')
-      }
-      return exited
-    },
+    pid: child.pid,
+    output: child.output,
+    kill: child.kill,
+    exited: child.exited.then(({ code }) => code),
+    stop: async () => (await child.stop(60_000)).code,
   }
 }

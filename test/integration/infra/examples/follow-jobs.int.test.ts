@@ -1,10 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, inject, it } from 'vitest'
+import { type Child, startChild } from '#infra/backing-services/child.ts'
 import { topics } from '#schemas/events/catalogue.ts'
 import { eventSources } from '#schemas/events/envelope.ts'
 import { createLane } from '#shared/adapters/kafka/produce/lane.ts'
@@ -91,19 +91,19 @@ async function install(example: Example, own: OwnTopics, finished: (end: () => P
   const file = join(folder, 'outcomes.sqlite')
   const [command = '', ...args] = await example.command()
   const env = {
-    ...process.env,
     ...(await example.environment()),
     KAFKA_BROKERS: inject('kafkaBrokers').join(','),
     TOPIC: own.nameOf(topics.jobs.name),
     GROUP_ID: `${own.topicPrefix}${randomUUID()}`,
     DATABASE: file,
   }
-  let child: { readonly process: ChildProcess; readonly exited: Promise<number | null> } | null = null
-  let output = ''
+  const children: Child[] = []
+  const output = () => children.map((child) => child.output()).join('')
 
   async function end(signal: NodeJS.Signals): Promise<number | null> {
-    child?.process.kill(signal)
-    return child?.exited ?? null
+    const child = children.at(-1)
+    child?.kill(signal)
+    return (await child?.exited)?.code ?? null
   }
 
   finished(async () => {
@@ -111,15 +111,9 @@ async function install(example: Example, own: OwnTopics, finished: (end: () => P
     rmSync(folder, { recursive: true })
   })
   return {
-    start() {
-      const started = spawn(command, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
-      const exited = new Promise<number | null>((resolve) => started.once('close', (code) => resolve(code)))
-      child = { process: started, exited }
-      for (const stream of [started.stdout, started.stderr])
-        stream?.on('data', (text: Buffer) => (output += String(text)))
-    },
+    start: async () => void children.push(await startChild({ command, args, cwd: folder, env })),
     end,
-    output: () => output,
+    output,
     storedIds: () => queryFile(file, readIds),
     /** Starts a transaction that reads the file, and leaves it open until `end`. */
     openReadTransaction() {
@@ -131,7 +125,9 @@ async function install(example: Example, own: OwnTopics, finished: (end: () => P
     deleteOutcome: (id: string) =>
       queryFile(file, (database) => database.prepare('DELETE FROM outcomes WHERE ce_id = ?').run(id)),
     printedIds: () =>
-      output.split('\n').flatMap((line): string[] => (line.startsWith('{"id"') ? [JSON.parse(line).id] : [])),
+      output()
+        .split('\n')
+        .flatMap((line): string[] => (line.startsWith('{"id"') ? [JSON.parse(line).id] : [])),
   }
 }
 
@@ -143,7 +139,7 @@ describe.concurrent.each(examplePrograms)('the example in $name', (example) => {
     const { own, append, appendOutcomes } = await createJobsTopic(onTestFinished)
     const reader = await install(example, own, onTestFinished)
     const before = await appendOutcomes(20)
-    reader.start()
+    await reader.start()
     await eventually(() => expect(reader.storedIds(), reader.output()).toEqual(expect.arrayContaining([...before])))
     await reader.end('SIGKILL')
     const earlier = reader.storedIds()
@@ -155,7 +151,7 @@ describe.concurrent.each(examplePrograms)('the example in $name', (example) => {
     const later = { ce_dataschema: 'urn:contact-import:events:ImportCompleted:2' }
     await append({ ...foreign, headers: { ...foreign.headers, ...later } })
     const last = await appendOutcomes(1)
-    reader.start()
+    await reader.start()
     const expected = [...earlier.filter((id) => id !== deleted), ...after, ...last].toSorted()
     await eventually(
       () => expect(reader.storedIds().toSorted(), reader.output()).toEqual(expected),
@@ -168,7 +164,7 @@ describe.concurrent.each(examplePrograms)('the example in $name', (example) => {
   it('continues while another process reads its file', async ({ expect, onTestFinished }) => {
     const { own, appendOutcomes } = await createJobsTopic(onTestFinished)
     const reader = await install(example, own, onTestFinished)
-    reader.start()
+    await reader.start()
     const before = await appendOutcomes(1)
     await eventually(() => expect(reader.storedIds(), reader.output()).toEqual(before), afterSessionTimeout)
     const transaction = reader.openReadTransaction()
