@@ -19,7 +19,7 @@ import { queryParts } from '../query/compose.ts'
 import type { DevConfig } from './config.ts'
 import { type DemoClient, demoClient } from './demo-client.ts'
 
-/** Topics, indexes and the demo client: what must be there before the services start. All of it may be repeated. */
+/** Creates the topics, the indexes and the demo client, unless they exist. Returns the demo client, or null without one. */
 export async function prepare(config: DevConfig): Promise<DemoClient | null> {
   const kafka = createKafka({ ...kafkaAccess(config), clientId: 'contact-import.setup' })
   const mongo = createMongo({
@@ -40,7 +40,7 @@ export async function prepare(config: DevConfig): Promise<DemoClient | null> {
 
 type Context = { readonly logOf: (service: string) => Log; readonly isStopping: () => boolean }
 
-/** All four services in one process; ingest and query share the port. */
+/** The parts of all four services for one process. Ingest and query share the HTTP port. */
 export async function composeAll(config: DevConfig, { logOf, isStopping }: Context): Promise<readonly Part[]> {
   const ingest = ingestParts(config, logOf('ingest'))
   const query = queryParts(config, logOf('query'))

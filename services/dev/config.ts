@@ -6,7 +6,7 @@ import { IngestConfig } from '../ingest/config.ts'
 import { ProjectorConfig } from '../projector/config.ts'
 import { QueryConfig } from '../query/config.ts'
 
-/** Every variable of every service, and the folder that holds what a start made. */
+/** The variables of all services, and DATA_DIR. */
 export const DevConfig = Type.Object({
   ...IngestConfig.properties,
   ...DispatcherConfig.properties,

@@ -10,7 +10,7 @@ const fileName = 'demo-client.json'
 const DemoClient = Type.Object({ client_id: Type.String(), api_key: Type.String() })
 export type DemoClient = Static<typeof DemoClient>
 
-/** May do everything, as often as it likes. */
+/** All permissions, without a rate limit. */
 const settings = {
   name: 'Demo',
   permissions,
@@ -25,8 +25,8 @@ const settings = {
 type Deps = { readonly registry: ApiClientRegistry; readonly dataDir: string; readonly now: Instant }
 
 /**
- * On an empty database, makes a client for trying things out, and keeps its key in the data folder, because the
- * database holds only a hash of it. Null when the database has clients and none of them is the demo's.
+ * Creates a client with all permissions in an empty database and keeps its key in the data directory, because the database
+ * has only a hash of the key. Null when the database has clients and none of them is the demo client of this directory.
  */
 export async function demoClient({ registry, dataDir, now }: Deps): Promise<DemoClient | null> {
   const file = join(dataDir, fileName)

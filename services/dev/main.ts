@@ -8,8 +8,8 @@ import { loadDevConfig } from './config.ts'
 import { readyText } from './ready-text.ts'
 
 /**
- * Runs all services in this process and prints one line that begins with `ready`. Log lines go to `services.log` in
- * the data folder. Throws `ConfigInvalid` with all faults, `TopicDrift`, `IndexDrift` or `StartFailed`.
+ * Runs all services in this process and prints the text that begins with `ready`. Writes the log to `services.log` in the
+ * data directory. Throws `ConfigInvalid` with all faults, `TopicDrift`, `IndexDrift` or `StartFailed`.
  */
 export async function startDev(
   environment: Environment,

@@ -7,7 +7,7 @@ type Ready = {
   readonly logFile: string
 }
 
-/** What a person reads when everything runs: where, with which key, and one command to copy. */
+/** The text for the user when all services run: the base URL, the demo key and a curl command. */
 export function readyText({ host, port, demo, logFile }: Ready): string {
   const address = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
   const baseUrl = `http://${address.includes(':') ? `[${address}]` : address}:${port}`
@@ -23,7 +23,7 @@ export function readyText({ host, port, demo, logFile }: Ready): string {
 
 const noDemo = [
   '',
-  'The database has API clients of its own. Make another with: npm run --silent admin -- clients create --name NAME',
+  'The database already has API clients. Create another with: npm run --silent admin -- clients create --name NAME',
 ]
 
 const demoLines = (baseUrl: string, { api_key }: DemoClient): string[] => [

@@ -21,7 +21,7 @@ afterAll(async () => {
 })
 
 describe('kill -9 of the one process', () => {
-  it('loses no import that got a 202, and repeats chunks only under their own key', async () => {
+  it('loses no import that was answered 202, and sends every chunk under one key', async () => {
     const producer = createProducer(system.url, system.apiKey())
     const accepted: string[] = []
     let valid = 0

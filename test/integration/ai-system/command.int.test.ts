@@ -19,14 +19,14 @@ function run(...args: string[]) {
   return { child, output, exited: once(child, 'close').then(([code]) => code) }
 }
 
-describe('the ai-system command', () => {
+describe('npm run ai-system', () => {
   test.each(['SIGINT', 'SIGTERM'] as const)(
-    'prints one line with its address and ends in order on %s',
+    'prints one line with its URL and ends with exit code 0 on %s',
     async (signal) => {
       const { child, output, exited } = run('--port', '0')
       const url = await eventually(() => {
         const found = /^AI system \(simulated\) listens on (http:\/\/127\.0\.0\.1:\d+)\n$/.exec(output.stdout)?.[1]
-        if (!found) throw new Error(`It has not said where it listens: ${output.stderr}`)
+        if (!found) throw new Error(`It has not printed its URL: ${output.stderr}`)
         return found
       })
       expect(await (await fetch(`${url}/received`)).json()).toMatchObject({ requests: 0 })
@@ -35,13 +35,13 @@ describe('the ai-system command', () => {
     },
   )
 
-  test('says what is wrong with its arguments', async () => {
+  test('reports wrong arguments with the usage', async () => {
     const { output, exited } = run('--port', 'http')
     expect(await exited).toBe(1)
     expect(output.stderr).toMatch(/^ai-system was not started\.\s+--port must be .*\nUsage: .*\n$/)
   })
 
-  test('says that its port is in use', async () => {
+  test('reports that its port is in use', async () => {
     const { port } = await httpServing((_request, response) => response.end())
     const { output, exited } = run('--port', String(port))
     expect(await exited).toBe(1)

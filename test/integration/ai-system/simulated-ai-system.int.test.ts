@@ -54,7 +54,7 @@ describe('the simulated AI system', () => {
     })
   })
 
-  test('the counts are read over HTTP, each key on demand, and begin anew after DELETE', async () => {
+  test('GET /received returns the counts, with keys=true for each key, and DELETE resets them', async () => {
     const { simulated, deliver } = await start()
     const chunk = chunkOf({ index: 4 })
     await deliver(chunk)
@@ -69,7 +69,7 @@ describe('the simulated AI system', () => {
     expect(await read('?keys=true')).toMatchObject({ keys: [] })
   })
 
-  test('what is no chunk of its declared size is refused and counted apart', async () => {
+  test('a body that is not a chunk, has another size than declared or has no key gets 400 and is counted as malformed', async () => {
     const { simulated, deliver } = await start()
     const results = await Promise.all(
       [
@@ -83,7 +83,7 @@ describe('the simulated AI system', () => {
     expect([keyless.status, simulated.received()]).toMatchObject([400, { requests: 0, chunks: 0, malformed: 4 }])
   })
 
-  test('a chunk that failed and was repeated is delivered once', async () => {
+  test('a chunk that is sent again after a failure counts as delivered once', async () => {
     const { simulated, deliver } = await start({
       script: { rules: [{ match: { attempt: 1 }, behave: { status: 503, retry_after: 2 } }] },
     })
@@ -114,17 +114,17 @@ describe('the simulated AI system', () => {
       { chunks: 0, by_status: { 500: 1 } },
     ],
     ['answers slowly', { delay_ms: 100 }, { status: 200 }, { chunks: 1 }],
-    ['drips', { drip_ms: 5 }, { status: 200 }, { chunks: 1 }],
-    ['answers at length', { body_bytes: 100_000_000 }, { status: 200 }, { chunks: 1 }],
+    ['sends byte by byte', { drip_ms: 5 }, { status: 200 }, { chunks: 1 }],
+    ['answers with a large body', { body_bytes: 100_000_000 }, { status: 200 }, { chunks: 1 }],
     ['redirects', { redirect_to: '/chunks' }, { status: 307 }, { chunks: 0, requests: 1 }],
   ]
-  test.each(behaviours)('one that %s does', async (_what, behaviour, result, received) => {
+  test.each(behaviours)('a behaviour that %s has its effect', async (_what, behaviour, result, received) => {
     const { simulated, deliver } = await start({ script: { otherwise: behaviour } })
     expect(await deliver(chunkOf())).toMatchObject(result)
     expect(simulated.received()).toMatchObject(received)
   })
 
-  test('latency, fail rate and status need no script, and behaviour can be changed on the way', async () => {
+  test('latency, fail rate and status work without a script, and the behaviour can be changed', async () => {
     const { simulated, deliver } = await start({ latencyMs: 50, failRate: 1, status: 429 })
     const result = await deliver(chunkOf())
     expect(result).toMatchObject({ status: 429 })

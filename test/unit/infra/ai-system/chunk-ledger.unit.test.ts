@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { createChunkLedger, untracked } from '#infra/ai-system/chunk-ledger.ts'
 
 describe('chunk ledger', () => {
-  test('it counts as a map would, whatever the keys are', () => {
+  test('counts like a Map for any keys', () => {
     const keys = fc.array(
       fc.oneof(fc.constantFrom('a', 'b', '', 'A0000000-0000-4000-8000-000000000000'), fc.uuid(), fc.string()),
     )
@@ -31,7 +31,7 @@ describe('chunk ledger', () => {
     )
   })
 
-  test('it keeps every key apart while it grows', () => {
+  test('keeps all keys apart while it grows', () => {
     const ledger = createChunkLedger()
     const keys = Array.from({ length: 20_000 }, () => randomUUID())
     const entries = keys.map((key) => ledger.entryOf({ key, jobId: keys[0] ?? '', chunkIndex: 1, size: 2 }))
@@ -40,7 +40,7 @@ describe('chunk ledger', () => {
     expect([...ledger.counts()].map(({ key }) => key)).toEqual(keys)
   })
 
-  test('beyond its limit new keys are not tracked and known ones still are', () => {
+  test('at its limit it tracks known keys and no new ones', () => {
     const ledger = createChunkLedger(1)
     const chunk = { jobId: 'j', chunkIndex: 0, size: 1 }
     const known = ledger.entryOf({ key: 'a', ...chunk })
@@ -48,7 +48,7 @@ describe('chunk ledger', () => {
     expect(ledger.entryOf({ key: 'a', ...chunk })).toBe(known)
   })
 
-  test('keys delivered more than once are named', () => {
+  test('lists the keys that were delivered more than once', () => {
     const ledger = createChunkLedger()
     const [a, b] = ['a', 'b'].map((key) => ledger.entryOf({ key, jobId: 'j', chunkIndex: 0, size: 1 }))
     for (const entry of [a, b, b]) ledger.delivered(entry ?? 0)

@@ -13,7 +13,7 @@ const statuses = (script: Script, requests: readonly Partial<typeof request>[], 
 }
 
 describe('script', () => {
-  test('rules with a number of times are met in their order', () => {
+  test('rules with a number of times apply in their order', () => {
     const script = {
       rules: [
         { times: 2, behave: { status: 503 } },
@@ -23,7 +23,7 @@ describe('script', () => {
     expect(statuses(script, [{}, {}, {}, {}])).toEqual([503, 503, 429, undefined])
   })
 
-  test('a rule takes the requests that match all it names', () => {
+  test('a rule applies to the requests that match all its members', () => {
     const script = {
       rules: [
         { match: { attempt: 1, chunk_index: 3 }, behave: { status: 500 } },
@@ -45,7 +45,7 @@ describe('script', () => {
     ).toEqual([500, 502, 502, 404, 410, 204])
   })
 
-  test('a rate takes its share, and the same share for the same seed', () => {
+  test('a rate applies to its share of requests, the same requests for the same seed', () => {
     const script = { rules: [{ rate: 0.3, behave: { status: 503 } }] }
     const many = Array.from({ length: 10_000 }, () => ({}))
     const failed = statuses(script, many, 7)
@@ -55,7 +55,7 @@ describe('script', () => {
     expect(statuses(script, many, 8)).not.toEqual(failed)
   })
 
-  test('each fault of a script is named by its place', () => {
+  test('each fault of a script is reported with its JSON Pointer', () => {
     const bad = { rules: [{ match: { attempts: 1 }, behave: { status: 99 } }], otherwise: { hang: 'sometimes' } }
     expect(() => parseScript(bad, 'bad.json')).toThrow(/bad\.json is not a valid script/)
     for (const part of ['/rules/0/match', '"attempts" is unknown', '/rules/0/behave/status', '/otherwise/hang']) {
@@ -71,7 +71,7 @@ describe('script file', () => {
   })
   afterEach(() => rmSync(folder, { recursive: true }))
 
-  test('it is read, and a bad one is told from one that is not there', () => {
+  test('is read; a faulty file and a missing file are reported differently', () => {
     const file = join(folder, 's.json')
     writeFileSync(file, '{"otherwise":{"status":202}}')
     expect(readScript(file)).toEqual({ otherwise: { status: 202 } })
@@ -83,7 +83,7 @@ describe('script file', () => {
 })
 
 describe('command', () => {
-  test('its defaults answer at once', () => {
+  test('by default it answers without delay', () => {
     expect(parseCommand([])).toEqual({ port: 9090, host: '127.0.0.1', latencyMs: 0, seed: 1 })
   })
 
@@ -92,7 +92,7 @@ describe('command', () => {
     expect(parseCommand(args)).toEqual({ port: 0, host: '::1', latencyMs: 20, failRate: 0.25, status: 429, seed: 9 })
   })
 
-  test('every fault is listed with the usage', () => {
+  test('every fault is reported with the usage', () => {
     const faulty = () => parseCommand(['--port', 'x', '--fail-rate', '2', '--status', '99'])
     for (const part of ['--port', '--fail-rate', '--status', 'Usage:']) expect(faulty).toThrow(part)
     expect(() => parseCommand(['--sped', '1'])).toThrow(/--sped/)
