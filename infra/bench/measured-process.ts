@@ -5,22 +5,22 @@ import { startChild } from '../backing-services/child.ts'
 import { freePort } from '../backing-services/ports.ts'
 import type { Usage } from './usage-reporter.ts'
 
-/** A server of this project as a process of its own, whose use of the machine can be asked for. */
+/** A server as a process of its own that reports its use of processor, memory and event loop. */
 export type MeasuredProcess = {
   readonly url: string
-  /** What it used since it was asked last. */
+  /** The usage since the previous call. */
   usage(): Promise<Usage>
-  /** SIGTERM; resolves when it has ended. */
+  /** Sends SIGTERM and waits until the process has ended. */
   stop(): Promise<void>
 }
 
 type Options = {
-  /** A path is from the root of the repository. */
+  /** A URL, or a path from the root of the repository. */
   readonly file: string | URL
   readonly environment: Readonly<Record<string, string>>
-  /** A path that answers 200 as soon as requests can be taken. */
+  /** A path that answers 200 when the server accepts requests. */
   readonly readyPath: string
-  /** A folder for CPU profiles, one per thread, written when the process ends. */
+  /** A folder for CPU profiles, one per thread, written at the end of the process. */
   readonly profiles?: string | undefined
 }
 

@@ -2,13 +2,13 @@ import { parseArgs } from 'node:util'
 
 export type Given = Readonly<Record<string, string | undefined>>
 
-/** Ends the program with one sentence for a person; code 2 says that it was called wrongly. */
+/** Prints a sentence and ends the program with exit code 2, for wrong arguments. */
 export function refuse(sentence: string): never {
   console.error(sentence)
   process.exit(2)
 }
 
-/** The options of the command line, all of them text. An unknown one ends the program with the usage. */
+/** Reads the options of the command line as text. An unknown option ends the program with the usage. */
 export function optionsFrom(usage: string, names: readonly string[]): Given {
   try {
     const { values } = parseArgs({
@@ -25,7 +25,7 @@ const textOf = (value: unknown): string | undefined => (typeof value === 'string
 
 type Bounds = { readonly fallback: number; readonly min: number; readonly max: number }
 
-/** A whole number within its bounds, or the fallback where none is given. */
+/** An integer within its bounds, or the fallback when the option is absent. */
 export function numberOption(given: Given, name: string, { fallback, min, max }: Bounds): number {
   const text = given[name]
   if (text === undefined) return fallback

@@ -15,7 +15,7 @@ export type Posted = {
 const repeatable = new Set([409, 429, 503])
 const longestWaitMs = 5_000
 
-/** Sends until the answer is not one that asks to be repeated. A run that is over in time throws an AbortError. */
+/** Sends the request again after 409, 429 and 503. Throws an AbortError at the deadline of the run. */
 async function answered(
   target: Target,
   path: string,
@@ -37,17 +37,16 @@ async function answered(
 const ajv = new Ajv2020()
 formats.default(ajv)
 
-/** The body of an answer with the expected status and shape. */
+/** Returns a function that reads a response body and checks its status and schema. */
 function bodyReader<S extends TSchema>(schema: S, expected: number): (answer: Response) => Promise<Static<S>> {
   const fits = ajv.compile<Static<S>>(schema)
   return async (answer) => {
     const text = await answer.text()
     if (answer.status !== expected) {
-      throw new Error(`The service answered ${answer.status} instead of ${expected}: ${text.slice(0, 500)}`)
+      throw new Error(`The service responded with ${answer.status} instead of ${expected}: ${text.slice(0, 500)}`)
     }
     const body: unknown = JSON.parse(text)
-    if (!fits(body))
-      throw new Error(`The service answered another shape than its contract: ${ajv.errorsText(fits.errors)}`)
+    if (!fits(body)) throw new Error(`The response does not match its schema: ${ajv.errorsText(fits.errors)}`)
     return body
   }
 }

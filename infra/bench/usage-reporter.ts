@@ -1,16 +1,16 @@
-/** Loaded into a measured process before its own code; answers each message of its parent with what it used since the last. */
+/** Loaded into a measured process before its program. Answers each message of the parent with the usage since the last one. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'
 
 export type Usage = {
-  /** Of all threads, the workers and the collector included. */
+  /** All threads, including workers and garbage collection. */
   readonly cpuSeconds: number
   readonly eventLoopDelayP99Ms: number
   readonly eventLoopDelayMaxMs: number
   readonly rssMiB: number
 }
 
-/** The histogram counts the timer's own interval as delay. */
+/** The histogram includes the interval of its timer in each delay. */
 const resolutionMs = 1
 
 if (isMainThread && process.send !== undefined) {
@@ -30,6 +30,6 @@ if (isMainThread && process.send !== undefined) {
     process.send?.(usage)
   })
   process.channel?.unref()
-  // Whoever measured is gone.
+  // The benchmark has ended.
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
 }

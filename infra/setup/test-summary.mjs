@@ -7,11 +7,11 @@ const linesPerFailure = 30
 const charactersPerLine = 240
 
 /**
- * What one Vitest JSON report says. A file that could not be run, and a report that was never written, count as one
- * failed test: nothing that failed may look like nothing to do.
+ * Counts the tests of one Vitest JSON report. A file that could not be loaded counts as one failed test, and so does a
+ * missing report.
  * @param {any} report
- * @param {string} root the folder whose path is left out of the names of files
- * @returns {Outcome} with a text of several lines for each failure: where, and what was said
+ * @param {string} root a prefix to remove from the paths of files
+ * @returns {Outcome} `failures` has one text of several lines per failure: file, test and message
  */
 export function outcomeOf(report, root = '') {
   if (report === undefined) return { passed: 0, failed: 1, failures: ['No report was written.'] }
@@ -29,13 +29,13 @@ export function outcomeOf(report, root = '') {
 
 /** @param {string} where @param {string} message @returns {string} */
 function failureText(where, message) {
-  const said = message.split('\n').filter((line) => line.trim() !== '')
-  const shown = said.slice(0, linesPerFailure).map((line) => `    ${line.slice(0, charactersPerLine)}`)
+  const lines = message.split('\n').filter((line) => line.trim() !== '')
+  const shown = lines.slice(0, linesPerFailure).map((line) => `    ${line.slice(0, charactersPerLine)}`)
   return [where, ...shown].join('\n')
 }
 
 /**
- * What is printed at the end: a line per step, what failed in it below, then the sum over all tests.
+ * The lines at the end of a test run: one per step, with the failures of the step below it, then the total.
  * @param {readonly StepResult[]} results
  * @returns {{ lines: string[], failed: boolean }}
  */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Repeats an assertion until it holds and returns what it returned; after the deadline its last failure is thrown. */
+/** Repeats an assertion until it passes, and returns its result. Throws its last failure after `withinMs`. */
 export async function eventually<T>(
   assertion: () => T | Promise<T>,
   { withinMs = 30_000, everyMs = 50 }: { withinMs?: number; everyMs?: number } = {},

@@ -10,7 +10,7 @@ export type OwnClient = { readonly clientId: string; readonly apiKey: string; re
 /** The API clients of a system that a test started. */
 export type OwnClients = {
   readonly registry: ApiClientRegistry & ApiClientCredentials
-  /** May do everything without limit, but for what the settings say. */
+  /** Has all permissions and no rate limit, unless the settings differ. */
   add(settings?: Partial<ApiClientSettings>): Promise<OwnClient>
   close(): Promise<void>
 }
@@ -41,7 +41,7 @@ export function openOwnClients(environment: Readonly<Record<string, string>>): O
   }
 }
 
-/** The two headers of a signed request. */
+/** The headers of a signed request. */
 export function signed(secret: string, wire: string | Uint8Array, timestamp = new Date().toISOString()) {
   const signature = createHmac('sha256', secret).update(`${timestamp}\n`).update(wire).digest('hex')
   return { 'x-signature': signature, 'x-timestamp': timestamp }

@@ -6,13 +6,13 @@ import { applyIndexes } from '#shared/adapters/mongo/indexes.ts'
 import { createSecretBox } from '#shared/adapters/mongo/secret-box.ts'
 import { createOwnTopics, type OwnTopics } from './own-topics.ts'
 
-/** Topics, a database and an API client for services that a test starts itself. */
+/** Topics, a database and an API client for the services that one test or benchmark starts. */
 export type OwnSurroundings = {
   readonly topics: OwnTopics
   readonly mongo: Mongo
   readonly apiKey: string
   readonly clientId: string
-  /** The variables every service needs to find them. */
+  /** The variables with which a service uses them. */
   readonly environment: Readonly<Record<string, string>>
   remove(): Promise<void>
 }

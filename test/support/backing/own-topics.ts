@@ -5,14 +5,14 @@ import { applyTopics } from '#shared/adapters/kafka/admin/topics.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
 import { eventually } from '../eventually.ts'
 
-/** The catalogue's topics under a prefix of their own, for one test. */
+/** All topics of the catalogue with a prefix that only one test uses. */
 export type OwnTopics = {
-  /** For the `topicPrefix` of lanes, readers and subscriptions; also a good start of a group id. */
+  /** Group ids of the test start with it too, so that `remove` finds them. */
   readonly topicPrefix: string
-  /** A new client: members of one group need one each. */
+  /** A new client. Each member of a group needs its own. */
   kafka(): Kafka
   nameOf(topic: TopicName): string
-  /** Deletes the topics and all groups whose id begins with the prefix. */
+  /** Deletes the topics and all groups whose id starts with the prefix. */
   remove(): Promise<void>
 }
 
@@ -27,13 +27,13 @@ export async function createOwnTopics(brokers: readonly string[]): Promise<OwnTo
   return { topicPrefix, kafka, nameOf, remove }
 }
 
-/** Deletes the catalogue's topics under the prefix, and all groups whose id begins with it. */
+/** Deletes the topics of the catalogue with the prefix, and all groups whose id starts with it. */
 export async function removeOwnTopics(kafka: Kafka, topicPrefix: string): Promise<void> {
   const admin = kafka.admin()
   await admin.connect()
   try {
     await admin.deleteTopics({ topics: Object.values(topics).map(({ name }) => topicPrefix + name) })
-    // The group of a process that was killed has a member until its session ends.
+    // A killed process stays a member of its group until its session expires.
     await eventually(async () => {
       const { groups } = await admin.listGroups()
       const own = groups.map(({ groupId }) => groupId).filter((groupId) => groupId.startsWith(topicPrefix))

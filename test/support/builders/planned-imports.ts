@@ -5,7 +5,7 @@ import type { EventRecord } from '#shared/domain/events/record.ts'
 
 const cities = ['Kazan', 'Tver', 'Omsk', 'Perm', 'Ufa', 'Sochi', 'Tomsk', 'Pskov']
 
-/** Contacts as a shop would send them, about 140 bytes each, so that they compress as such data does. */
+/** Contacts of about 140 bytes that compress like real ones. */
 const contactsOf = (count: number) =>
   Array.from({ length: count }, () => {
     const random = randomUUID()
@@ -29,7 +29,7 @@ export type ImportShape = {
   readonly jobId?: string
 }
 
-/** The records of one import as ingest appends them, without its HTTP: for tests and benchmarks of what comes after. */
+/** The records that ingest appends for one import. */
 export function plannedImport({ chunks, contactsPerChunk, createdAt = Date.now(), repeat, jobId }: ImportShape): {
   readonly jobId: string
   readonly records: readonly EventRecord[]

@@ -6,7 +6,7 @@ export type Random = {
   shuffled<T>(items: readonly T[]): T[]
 }
 
-/** Repeatable randomness for samples (mulberry32): the same seed gives the same sequence. Not for secrets. */
+/** Pseudorandom numbers (mulberry32): the same seed gives the same sequence. Not for secrets. */
 export function createRandom(seed: number): Random {
   let state = seed >>> 0
   const next = (): number => {

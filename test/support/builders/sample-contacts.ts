@@ -3,7 +3,7 @@ import { createRandom, type Random } from './random.ts'
 
 const shares = { international: 0.7, national: 0.25 } as const
 
-/** How many of a sample's contacts have which kind of phone; exact, whatever the seed. In region RU the first two are valid. */
+/** The number of contacts with each kind of phone; it does not depend on the seed. In region RU the first two are valid. */
 export function sampleCounts(count: number): { international: number; national: number; invalid: number } {
   const international = Math.round(count * shares.international)
   const national = Math.round(count * shares.national)
@@ -12,7 +12,7 @@ export function sampleCounts(count: number): { international: number; national: 
 
 const digits = (random: Random, length: number): string => Array.from({ length }, () => random.below(10)).join('')
 
-/** Prefixes with the digits that follow; every number of them is valid whatever those digits are. */
+/** Prefixes, and how many digits follow. The numbers are valid with any such digits. */
 const internationalForms = [
   ['+790', 8],
   ['+791', 8],

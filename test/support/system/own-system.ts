@@ -17,12 +17,12 @@ export type OwnSystem = {
   readonly producer: Producer
   readonly ai: SimulatedAiSystem
   readonly environment: Readonly<Record<string, string>>
-  /** What it logged as its own faults, for a test to find none. */
+  /** The lines that it logged at level error. */
   errorLines(): readonly string[]
   stop(): Promise<void>
-  /** Again after `stop`, with the same data. */
+  /** Starts it again after `stop`, with the same data. */
   start(): Promise<void>
-  /** Stops it and removes all that it made. */
+  /** Stops it and removes its topics, groups, database and files. */
   remove(): Promise<void>
 }
 

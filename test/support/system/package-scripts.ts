@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { repositoryRoot } from '../repository-root.ts'
 
-/** What `npm run <name>` runs; empty for a script that package.json does not have. */
+/** The command of a script in package.json, or an empty text when there is none. */
 export function packageScript(name: string): string {
   const { scripts } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8')) as {
     scripts: Readonly<Record<string, string>>

@@ -4,8 +4,8 @@ import { cacheDir, cached } from '#infra/backing-services/download.ts'
 import { runTool } from '#infra/backing-services/run-tool.ts'
 
 /**
- * A folder for PYTHONPATH with what the requirements file names, every file checked against its hash. Installed once per
- * user, outside every checkout. Throws a sentence when Python 3 or pip is missing.
+ * Returns a folder for PYTHONPATH with the packages of a requirements file, checked against their hashes. They are
+ * installed once per user, outside the repository. Throws when Python 3 or pip is missing.
  */
 export async function pythonPackages(requirements: string): Promise<string> {
   const hash = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 12)

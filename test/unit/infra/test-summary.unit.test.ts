@@ -10,7 +10,7 @@ const file = (name: string, status: string, ...tests: readonly Record<string, un
 const passed = { status: 'passed', fullName: 'a queue takes', failureMessages: [] }
 const failed = { status: 'failed', fullName: 'a queue gives', failureMessages: ['Error: 1 is not 2\n\n    at here'] }
 
-test('what failed is told by its place and its message, a file that could not be loaded too', () => {
+test('a failure is printed with its file, its test and its message, and a file that could not be loaded with its error', () => {
   const report = {
     numPassedTests: 3,
     numFailedTests: 1,
@@ -30,7 +30,7 @@ test('what failed is told by its place and its message, a file that could not be
   })
 })
 
-test('of a long message the beginning is told', () => {
+test('a long message is cut', () => {
   const message = Array.from({ length: 100 }, (_, i) => `${i} ${'x'.repeat(1_000)}`).join('\n')
   const report = {
     numPassedTests: 0,
@@ -47,7 +47,7 @@ test('a tier that wrote no report counts as a failed test', () => {
   expect(outcomeOf(undefined)).toEqual({ passed: 0, failed: 1, failures: ['No report was written.'] })
 })
 
-test('the last line is the sum over all tiers', () => {
+test('the last line is the total of all tiers', () => {
   const { lines, failed } = summaryOf([
     { name: 'lint', failed: false },
     { name: 'unit', failed: false, tests: { passed: 5, failed: 0, failures: [] } },
@@ -59,7 +59,7 @@ test('the last line is the sum over all tiers', () => {
   expect(failed).toBe(true)
 })
 
-test('a failed check fails the run although every test has passed', () => {
+test('a failed check fails the run even if every test passed', () => {
   expect(
     summaryOf([
       { name: 'lint', failed: true },

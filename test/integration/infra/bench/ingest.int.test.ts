@@ -12,7 +12,7 @@ const environment = () => ({
   MONGODB_URL: inject('mongodbUrl'),
 })
 
-test('the benchmark of ingest measures first requests, replays and bare Fastify in one run', async () => {
+test('the ingest benchmark measures first requests, replays and bare Fastify in one run', async () => {
   const options = ['--sizes', '10,700', '--contacts', '1000']
   const { stdout } = await run(process.execPath, [script, ...options], { env: environment() })
   const { results } = JSON.parse(stdout.trim().split('\n').at(-1) ?? '')
@@ -26,7 +26,7 @@ test('the benchmark of ingest measures first requests, replays and bare Fastify 
   }
 })
 
-test('the benchmark of ingest says what it needs when it is called wrongly', async () => {
+test('the ingest benchmark prints its usage when it is called with wrong arguments', async () => {
   const wrongly = run(process.execPath, [script, '--sizes', '0'], { env: environment() })
   await expect(wrongly).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining('--sizes') })
 })
