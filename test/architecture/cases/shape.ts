@@ -67,7 +67,7 @@ export const shapeCases: Cases = {
       repaired: { 'infra/pom.xml': 'xmlns="http://maven.apache.org/POM/4.0.0"', 'README.md': 'http://127.0.0.1:8080' },
     },
     'no path': {
-      broken: { 'infra/a.ts': "const folder = '/home/somebody/data'", 'README.md': 'cd /work/main' },
+      broken: { 'infra/a.ts': "const folder = '/home/somebody/data'", 'README.md': 'cd /root/checkout' },
       faults: ['infra/a.ts names a path of one machine.', 'README.md names a path of one machine.'],
       repaired: { 'infra/a.ts': "const folder = './home/data'", 'README.md': 'the /homework page' },
     },
