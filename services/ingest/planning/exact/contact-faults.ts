@@ -25,7 +25,7 @@ export function contactFaults(value: unknown, pointer: string): readonly Fault[]
   return [...faults, ...fieldFaults(value, place)].slice(0, maxFaults)
 }
 
-/** A pointer contains no longer names: the fault then points to the object that contains the name. */
+/** Pointers do not contain longer names: the fault then points to the object that contains the name. */
 const maxNameLength = 256
 
 /** The JSON Pointer of a value or, if not `exact`, of the nearest ancestor whose names are short enough. */
