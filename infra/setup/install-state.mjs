@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** The oldest Node that runs the sources. */
@@ -16,7 +16,8 @@ export function isInstalled(root) {
     if (path === '') return true
     const found = installed[path]
     // Optional packages for other platforms are not installed.
-    return found === undefined ? optional && Object.keys(installed).length > 0 : found.version === version
+    if (found === undefined) return optional && Object.keys(installed).length > 0
+    return found.version === version && existsSync(join(root, path))
   })
 }
 

@@ -40,6 +40,12 @@ test('another version in the lockfile, or another package, is not installed', ()
   expect(isInstalled(root)).toBe(false)
 })
 
+test('a package whose folder was removed is not installed', () => {
+  write('node_modules/.package-lock.json', { 'node_modules/a': { version: '1.2.3' } })
+  rmSync(join(root, 'node_modules', 'a'), { recursive: true })
+  expect(isInstalled(root)).toBe(false)
+})
+
 test('an optional package may be missing, but not have another version', () => {
   write('package-lock.json', { 'node_modules/b': { version: '1.0.0', optional: true } })
   write('node_modules/.package-lock.json', {})
