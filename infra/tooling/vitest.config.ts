@@ -6,10 +6,12 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const backingServices = 'test/support/backing/backing-services.ts'
 
-/** Integration tests mostly wait for timeouts of Kafka and MongoDB, so that more of them run at once than processors. */
+const unitTestTimeoutMs = process.env.TEST_FULL === '1' ? 120_000 : 30_000
+
+/** Integration tests mostly wait for timeouts of Kafka and MongoDB, so more files run at once than there are processors. */
 const integrationWorkers = Math.max(3, availableParallelism())
 
-/** The slowest files, by folder and name. They start first: none of them runs on alone after the other files. */
+/** The slowest files, by folder and name. They start first, so that none of them runs alone at the end. */
 const slowest = [
   'dispatcher/rebalance',
   'dispatcher/outage',
@@ -45,7 +47,7 @@ export default defineConfig({
           name: 'unit',
           include: ['test/**/*.unit.test.ts'],
           maxWorkers: availableParallelism(),
-          testTimeout: 30_000,
+          testTimeout: unitTestTimeoutMs,
         },
       },
       {
