@@ -3,6 +3,8 @@ import { refuse } from './options.ts'
 
 /** Process ids by the name under which their processor time is reported. */
 export type Processes = Readonly<Record<string, number>>
+/** Processor seconds by the same names. */
+export type CpuSeconds = Readonly<Record<string, number>>
 
 /** Reads `name=pid,name=pid`. */
 export function processesOf(text: string): Processes {
@@ -19,7 +21,7 @@ export function processesOf(text: string): Processes {
 const ticksPerSecond = 100
 
 /** Processor seconds of all threads of each process since its start, from `/proc/PID/stat` (Linux only). */
-export const cpuSecondsOf = (processes: Processes): Processes =>
+export const cpuSecondsOf = (processes: Processes): CpuSeconds =>
   Object.fromEntries(Object.entries(processes).map(([name, pid]) => [name, cpuSeconds(pid)]))
 
 function cpuSeconds(pid: number): number {
@@ -33,7 +35,7 @@ function cpuSeconds(pid: number): number {
 }
 
 /** Processor seconds per million contacts, of each process and of all together; nothing without processes. */
-export function cpuPerMillion(before: Processes, after: Processes, contacts: number): Readonly<Record<string, number>> {
+export function cpuPerMillion(before: CpuSeconds, after: CpuSeconds, contacts: number): CpuSeconds {
   const used = Object.entries(after).map(([name, seconds]) => [name, seconds - (before[name] ?? 0)] as const)
   if (used.length === 0) return {}
   const all = [...used, ['all', used.reduce((sum, [, seconds]) => sum + seconds, 0)] as const]
