@@ -2,8 +2,9 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
 import { temporaryMongo } from '#test/support/backing/temporary-mongo.ts'
+import { repositoryRoot } from '#test/support/repository-root.ts'
 
-const main = join(import.meta.dirname, '../../../services/admin/main.ts')
+const main = join(repositoryRoot, 'services/admin/main.ts')
 
 type Ended = { readonly exitCode: unknown; readonly stdout: string; readonly stderr: string }
 

@@ -4,6 +4,7 @@ import { delimiter, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startChild } from '#infra/backing-services/child.ts'
 import { eventually } from '#test/support/eventually.ts'
+import { repositoryRoot } from '#test/support/repository-root.ts'
 import { startProject } from '#test/support/system/start-process.ts'
 
 let project: Awaited<ReturnType<typeof startProject>>
@@ -110,7 +111,7 @@ test('containers that a killed start left running keep their ports', async () =>
 test('reset removes what a data directory has in Docker', async () => {
   const { environment, calls } = fakeCompose()
   chooseDocker()
-  const reset = join(import.meta.dirname, '..', '..', '..', 'infra', 'start', 'reset.ts')
+  const reset = join(repositoryRoot, 'infra', 'start', 'reset.ts')
   const env = { ...environment, DATA_DIR: project.dataDir }
   const child = await startChild({ command: process.execPath, args: [reset], env })
   expect((await child.exited).code).toBe(0)

@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startChild } from '#infra/backing-services/child.ts'
 import { isRunning } from '#infra/backing-services/leftovers.ts'
+import { repositoryRoot } from '#test/support/repository-root.ts'
 import { startProject } from '#test/support/system/start-process.ts'
 
-const program = join(import.meta.dirname, '..', '..', '..', 'infra', 'start', 'reset.ts')
+const program = join(repositoryRoot, 'infra', 'start', 'reset.ts')
 let project: Awaited<ReturnType<typeof startProject>>
 
 beforeEach(async () => {

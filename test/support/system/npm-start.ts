@@ -4,8 +4,7 @@ import { delimiter, dirname, join } from 'node:path'
 import { type Child, startChild } from '#infra/backing-services/child.ts'
 import { freePort } from '#infra/backing-services/ports.ts'
 import { eventually } from '../eventually.ts'
-
-const root = join(import.meta.dirname, '..', '..', '..')
+import { repositoryRoot } from '../repository-root.ts'
 
 /** The whole system, started by an npm script, with data and a port of its own. */
 export type NpmStart = {
@@ -37,7 +36,8 @@ export async function createNpmStart(
     ...own,
     PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH}`,
   }
-  const npm = (args: readonly string[]) => startChild({ command: 'npm', args, cwd: root, env, ownGroup: true })
+  const npm = (args: readonly string[]) =>
+    startChild({ command: 'npm', args, cwd: repositoryRoot, env, ownGroup: true })
   let child: Child | undefined
 
   async function end(signal: NodeJS.Signals): Promise<number | null> {

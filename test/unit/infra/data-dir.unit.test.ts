@@ -8,6 +8,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openDataDir } from '#infra/backing-services/data-dir.ts'
 import { isRunning } from '#infra/backing-services/leftovers.ts'
 import { secretsKey } from '#infra/start/secrets-key.ts'
+import { repositoryRoot } from '#test/support/repository-root.ts'
 
 let path: string
 
@@ -26,7 +27,7 @@ test('an open data directory cannot be opened a second time; a closed one can', 
 })
 
 test('the lock of a killed process can be taken at once', async () => {
-  const module = JSON.stringify(join(import.meta.dirname, '../../../infra/backing-services/data-dir.ts'))
+  const module = JSON.stringify(join(repositoryRoot, 'infra/backing-services/data-dir.ts'))
   const script = `import(${module}).then(async ({ openDataDir }) => {
     globalThis.kept = await openDataDir(${JSON.stringify(path)})
     console.log('open')

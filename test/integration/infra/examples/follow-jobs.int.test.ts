@@ -12,10 +12,10 @@ import { toRecord } from '#shared/domain/events/codec.ts'
 import type { EventRecord } from '#shared/domain/events/record.ts'
 import { createOwnTopics, type OwnTopics } from '#test/support/backing/own-topics.ts'
 import { eventually } from '#test/support/eventually.ts'
+import { repositoryRoot } from '#test/support/repository-root.ts'
 import { pythonPackages } from '#test/support/system/python.ts'
 
-const root = join(import.meta.dirname, '..', '..', '..', '..')
-const examples = join(root, 'infra', 'examples')
+const examples = join(repositoryRoot, 'infra', 'examples')
 
 /** The event about the end of an import, as the projector writes it. */
 function outcome(type: 'ImportCompleted' | 'ImportFailed', jobId: string): EventRecord {
