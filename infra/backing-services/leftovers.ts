@@ -16,9 +16,9 @@ export async function endLeftover(recorded: RecordedProcess): Promise<void> {
   }
 }
 
-/** Whether the recorded process still runs. */
-export function isRunning({ pid, args }: RecordedProcess): boolean {
-  return commandLine(pid).includes(args.join(' '))
+/** Whether the recorded process still runs. False for a record without arguments, which any process would match. */
+export function isRunning({ pid, args }: Partial<RecordedProcess>): boolean {
+  return pid !== undefined && args !== undefined && args.length > 0 && commandLine(pid).includes(args.join(' '))
 }
 
 /** The command line of a process; empty when it has ended. */

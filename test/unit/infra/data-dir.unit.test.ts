@@ -55,7 +55,8 @@ test('opening ends the recorded processes, even a paused one, and no process wit
   const recorded = { pid: left.pid ?? 0, args }
   const reused = { pid: other.pid ?? 0, args: ['--port', '1'] }
   left.kill('SIGSTOP')
-  writeFileSync(join(path, 'services.json'), JSON.stringify({ processes: { recorded, reused } }))
+  const damaged = { pid: other.pid }
+  writeFileSync(join(path, 'services.json'), JSON.stringify({ processes: { recorded, reused, damaged } }))
   const dataDir = await openDataDir(path)
   expect(isRunning(recorded)).toBe(false)
   expect(isRunning({ pid: reused.pid, args })).toBe(true)
