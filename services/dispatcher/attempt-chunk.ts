@@ -24,7 +24,7 @@ export type AttemptDeps = AppendDeps & {
   readonly metrics: DispatchMetrics
 }
 
-/** The two halves of one attempt. Between them only this process knows the result. */
+/** The two halves of one attempt. Between them the result exists only in this process. */
 export type AttemptChunk = {
   /** Calls the AI system once. Never rejects. */
   call(chunk: Chunk): Promise<AttemptResult>

@@ -26,7 +26,7 @@ type Buffering = Positioned & { readonly firstRecord: LogRecord; readonly buffer
  * - opening: the committed offset is not known yet
  * - awaitingRecords: nothing was received yet; recovery needs the append time of the first record
  * - waitingForFormerCalls: calls of former owners may still run, so recovery could miss their outcomes
- * - announcing: commits the metadata `open`, so that the next owner knows that calls may run
+ * - announcing: commits the metadata `open`, so that the next owner waits for running calls
  * - recovering: folds the deliveries since the first record was appended
  * - running: sends chunks and commits the low-water mark
  * - draining: the process stops; running attempts end, none starts, nothing is read

@@ -22,7 +22,7 @@ export function readUnreadableChunk({ key, headers, value }: StoredRecord): Unre
   return { jobId, chunkIndex, size: size ?? countOf(fromValue.size) ?? 0 }
 }
 
-/** The failure of such a chunk, without an attempt. It lets its job end. */
+/** The failure of such a chunk, without an attempt. Its job can then end. */
 export const unreadableChunkFailed = ({ jobId, chunkIndex, size }: UnreadableChunk, now: Instant): ChunkFailed => ({
   type: 'ChunkFailed',
   data: {

@@ -14,7 +14,7 @@ const smallWindows: WindowBudget = { offsets: 6, bytes: { all: 1e6, least: 1e6, 
 /** A repeat is appended only after the lease of its import (30 s) has ended. */
 const afterLeaseMs = 31_000
 
-/** Lets all work go on that waits only for the event loop. */
+/** Runs all work that waits only for the event loop. */
 const settle = () => eventLoopIterations(30)
 
 const pick = <T>(items: readonly T[], index: number): T | undefined => items[index % Math.max(1, items.length)]
@@ -142,7 +142,7 @@ export async function startScenario() {
       appends.release()
       await settle()
     },
-    /** Ends all faults, lets all work finish and returns what happened. */
+    /** Ends all faults, waits for all work and returns the result. */
     async finish() {
       appends.reset()
       await appendAllOriginals()
