@@ -73,7 +73,7 @@ test('a rejected import ends the run with the response of the service', async ()
   })
   const { code, stderr } = await run('--url', url, '--imports', '1', '--contacts', '1')
   expect(code).toBe(1)
-  expect(stderr).toContain('answered 401 instead of 202: {"error":"unauthorized"}')
+  expect(stderr).toContain('responded with 401 instead of 202: {"error":"unauthorized"}')
 })
 
 test('a run ends at its deadline when the service does not finish', async () => {
