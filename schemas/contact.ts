@@ -9,7 +9,7 @@ const Fields = Type.Record(Type.String(), Type.Unknown(), {
   description: 'Free-form map. Values are any JSON, at most 8 levels deep, and are delivered unchanged.',
 })
 
-/** A contact in a request: camelCase. */
+/** A contact in a request. Its member names are camelCase. */
 export const ContactInput = Type.Object(
   {
     phone: Type.String({ maxLength: limits.phoneLength }),
@@ -20,7 +20,7 @@ export const ContactInput = Type.Object(
 )
 export type ContactInput = Static<typeof ContactInput>
 
-/** A valid contact in chunks, events, dry runs and deliveries: snake_case, phone in E.164. */
+/** A valid contact in chunks, events and dry runs. Its member names are snake_case and its phone number is E.164. */
 export const Contact = Type.Object(
   {
     phone: Type.String({ pattern: '^\\+[1-9][0-9]{1,14}$' }),

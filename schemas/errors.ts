@@ -6,8 +6,8 @@ type Texts = Readonly<Record<Language, string>>
 type ErrorEntry = { readonly status: number; readonly title: Texts; readonly message: Texts }
 
 /**
- * Every error of the HTTP interface: its status, and its title and message in each language. A message states what
- * happened, what was stored and what to do. Texts may change; a released code never does.
+ * Every error of the HTTP interface. A message states what happened, what was stored and what to do. Titles and messages
+ * may change. A released code never changes.
  */
 export const errorTable = {
   invalid_json: {
@@ -38,7 +38,7 @@ export const errorTable = {
     status: 400,
     title: { en: 'Validation failed', ru: 'Ошибка проверки' },
     message: {
-      en: 'The request does not have the required format. Nothing was stored. Correct the places listed in `details` and send the request again.',
+      en: 'The request does not have the required format. Nothing was stored. Correct the values listed in `details` and send the request again.',
       ru: 'Запрос не соответствует требуемому формату. Ничего не сохранено. Исправьте ошибки, перечисленные в `details`, и отправьте запрос снова.',
     },
   },
@@ -110,7 +110,7 @@ export const errorTable = {
     status: 403,
     title: { en: 'Address not allowed', ru: 'Адрес не разрешён' },
     message: {
-      en: 'This API client may not be used from your IP address. Ask an administrator to allow the address.',
+      en: 'This API client cannot be used from your IP address. Ask an administrator to allow the address.',
       ru: 'Этот клиент API нельзя использовать с вашего IP-адреса. Попросите администратора разрешить этот адрес.',
     },
   },
@@ -241,15 +241,15 @@ export const errorCodes: readonly ErrorCode[] = Object.keys(errorTable).filter(
   (code): code is ErrorCode => code in errorTable,
 )
 
-/** The codes inside `details` of a `validation_failed`: why one place of the request is wrong. */
+/** The codes of the entries in `details` of a `validation_failed` error. */
 export const faultTable = {
   required: { en: 'This member is required.', ru: 'Это поле обязательно.' },
   wrong_type: { en: 'This value has the wrong type.', ru: 'Неверный тип значения.' },
-  unknown_field: { en: 'This member is not part of the interface.', ru: 'Такое поле не предусмотрено.' },
+  unknown_field: { en: 'This member or parameter is unknown.', ru: 'Такое поле не предусмотрено.' },
   too_long: { en: 'This text is too long.', ru: 'Слишком длинный текст.' },
   too_short: { en: 'This text is too short.', ru: 'Слишком короткий текст.' },
-  too_many: { en: 'This has too many entries.', ru: 'Слишком много элементов.' },
-  too_deep: { en: 'This is nested too deeply.', ru: 'Слишком глубокая вложенность.' },
+  too_many: { en: 'This array or object has too many entries.', ru: 'Слишком много элементов.' },
+  too_deep: { en: 'This value is nested too deeply.', ru: 'Слишком глубокая вложенность.' },
   forbidden_name: { en: 'This member name is not allowed.', ru: 'Такое имя поля не допускается.' },
   invalid_format: { en: 'This value has the wrong format.', ru: 'Неверный формат значения.' },
 } as const satisfies Record<string, Record<Language, string>>

@@ -2,17 +2,16 @@ import { FormatRegistry, type Static, type TSchema, Type } from '@sinclair/typeb
 
 const uuidPattern = '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$'
 
-/** The languages of texts for people. */
 export const languages = ['en', 'ru'] as const
 export type Language = (typeof languages)[number]
 
-/** RFC 3339, with any offset. */
 const dateTime = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/
+/** RFC 3339 with any time offset. */
 export const isTimestamp = (text: string): boolean => dateTime.test(text) && !Number.isNaN(Date.parse(text))
 
 const uuid = new RegExp(uuidPattern)
 export const isUuid = (text: string): boolean => uuid.test(text)
-// TypeBox rejects every text of a format that is not in its registry, which is one per process.
+// TypeBox rejects every value whose `format` is not in its registry. The registry is global.
 FormatRegistry.Set('uuid', isUuid)
 FormatRegistry.Set('date-time', isTimestamp)
 
@@ -25,5 +24,4 @@ export type Timestamp = Static<typeof Timestamp>
 
 export const Count = Type.Integer({ minimum: 0 })
 
-/** `T`, or null when there is no value yet. */
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])

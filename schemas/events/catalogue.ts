@@ -3,7 +3,7 @@ import { ChunkFailedEvent, ChunkReplannedEvent, ChunkRetryScheduledEvent, ChunkS
 import { ImportAcceptedEvent } from './import-accepted.ts'
 import { ImportCompletedEvent, ImportFailedEvent } from './jobs.ts'
 
-/** Every topic. `topics apply` creates the topics from this table, and fails when an existing one differs. */
+/** Every topic. `admin topics apply` creates missing topics, and fails if an existing topic has other settings. */
 export const topics = {
   imports: {
     name: 'contact-import.imports',
@@ -40,7 +40,7 @@ export const topics = {
   jobs: {
     name: 'contact-import.jobs',
     description:
-      'The end of each import, published before GET of the job shows it. No personal data; open to any team.',
+      'One event per import when it ends, appended before the HTTP interface returns the final status. No personal data; open to any team.',
     access: 'open',
     key: 'job_id',
     partitions: 12,
@@ -57,7 +57,7 @@ export const topics = {
   deadLetters: {
     name: 'contact-import.dead-letters',
     description:
-      'Records that could not be decoded, byte for byte, and how they were closed. Restricted, because they may contain contacts.',
+      'Copies of records that could not be decoded, and marks for redriven and purged copies. Restricted, because the copies may contain contacts.',
     access: 'restricted',
     key: 'job_id',
     partitions: 12,

@@ -3,7 +3,7 @@ import { Contact } from '../contact.ts'
 import { Count, Uuid } from '../primitives.ts'
 import { defineEvent, type EventOf } from './event-type.ts'
 
-/** A chunk of valid contacts is ready for delivery. Its data is the exact body of the request to the AI system. */
+/** A chunk of valid contacts is ready for delivery. The record value is the exact body of the request to the AI system. */
 export const ChunkPlannedEvent = defineEvent({
   type: 'ChunkPlanned',
   version: 1,

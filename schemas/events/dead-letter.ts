@@ -3,15 +3,13 @@ import { Count, Timestamp } from '../primitives.ts'
 
 /**
  * Why a record cannot be decoded.
- * - no_key: it has no key, so its job is unknown
  * - bad_header: a required header is missing or malformed, or contradicts the key
- * - unknown_type, unknown_version: an event of another program or of a newer release
- * - bad_data: the value is not JSON that matches the event's schema
+ * - unknown_type, unknown_version: another program or a newer release wrote the event
+ * - bad_data: the value is not JSON, or does not match the schema of the event
  */
 export const unreadableReasons = ['no_key', 'bad_header', 'unknown_type', 'unknown_version', 'bad_data'] as const
 export type UnreadableReason = (typeof unreadableReasons)[number]
 
-/** The headers that a dead letter has in addition to the headers of the original record. */
 export const deadLetterHeaders = {
   id: 'dl_id',
   topic: 'dl_topic',
@@ -22,23 +20,23 @@ export const deadLetterHeaders = {
   chunk: 'dl_chunk',
   omittedBytes: 'dl_omitted_bytes',
   mark: 'dl_mark',
-  /** On a redriven record in its original topic: the id of the dead letter. */
-  redriven: 'dl_redriven',
+  redriven: 'dl_redriven', // on the redriven copy in the original topic: the id of the dead letter
 } as const
 
-/** How an administrator closed a dead letter. The mark is a later record with the same id and without key and value. */
+/** A mark is a record without value that is appended after an administrator redrove or purged the dead letter with its id. */
 export const deadLetterMarks = ['redriven', 'purged'] as const
 export type DeadLetterMark = (typeof deadLetterMarks)[number]
 
 const { id, topic, partition, offset, appendedAt, reason, chunk, omittedBytes, mark } = deadLetterHeaders
 const Digits = (description: string) => Type.String({ pattern: '^[0-9]+$', description })
 
-/** The headers of a dead letter, in addition to those of the original record. All values are text. */
+/** The headers that are added to the headers of the original record. */
 export const DeadLetterHeaders: TObject = Type.Object({
   [id]: Type.String({
-    description: 'The original topic, partition and offset. The same record always has the same id.',
+    description:
+      'The id of the dead letter: original topic, partition and offset. If a record is copied twice, both copies have the same id.',
   }),
-  [topic]: Type.String({ description: 'The original topic of the record, without the prefix of the installation.' }),
+  [topic]: Type.String({ description: 'The original topic of the record, without `KAFKA_PREFIX`.' }),
   [partition]: Digits(
     'The original partition of the record. The dead letter is in the partition with the same number.',
   ),
@@ -47,23 +45,21 @@ export const DeadLetterHeaders: TObject = Type.Object({
   [reason]: Type.Union(unreadableReasons.map((one) => Type.Literal(one))),
   [chunk]: Type.Optional(
     Type.String({
-      description: 'job_id and chunk index of the chunk that was marked as failed because of this record.',
+      description:
+        'The job_id and index of the chunk that failed because this record could not be decoded. Absent when no chunk failed.',
     }),
   ),
   [omittedBytes]: Type.Optional(
-    Digits(
-      'Present when the value was too large to be copied: its size in bytes. The original topic still contains it.',
-    ),
+    Digits('The size in bytes of a value that was too large to copy. The original topic still contains the value.'),
   ),
 })
 
-/** The headers of a mark. */
 export const DeadLetterMarkHeaders: TObject = Type.Object({
   [id]: Type.String({ description: 'The id of the dead letter.' }),
   [mark]: Type.Union(deadLetterMarks.map((one) => Type.Literal(one))),
 })
 
-/** One entry of `admin dead-letters list`: the origin of the record and the reason, but none of its content. */
+/** One entry of `admin dead-letters list`. It contains no content of the record, which may be personal data. */
 export const DeadLetterSummary = Type.Object({
   id: Type.String(),
   topic: Type.String(),
@@ -74,7 +70,7 @@ export const DeadLetterSummary = Type.Object({
   parked_at: Timestamp,
   bytes: Count,
   chunk_failed: Type.Boolean({
-    description: 'The chunk of this record is already failed, so a redrive changes nothing.',
+    description: 'The chunk of this record has failed. A redrive does not change the outcome.',
   }),
 })
 export type DeadLetterSummary = Static<typeof DeadLetterSummary>

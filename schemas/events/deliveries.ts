@@ -5,7 +5,6 @@ import { defineEvent, type EventOf } from './event-type.ts'
 const Attempt = Type.Integer({ minimum: 1, description: 'The number of the attempt, from 1.' })
 const ResponseStatus = Nullable(Type.Integer({ minimum: 100, maximum: 599 }))
 
-/** Why an attempt did not deliver the chunk. */
 export const deliveryErrors = [
   'connection_failed',
   'timeout',
@@ -24,7 +23,7 @@ const chunk = { job_id: Uuid, chunk_index: Count, size: Count }
 const data = <T extends Record<string, TSchema>>($id: string, members: T) =>
   Type.Object({ ...chunk, ...members }, { $id, additionalProperties: false })
 
-/** The AI system accepted the chunk. Final. */
+/** The AI system accepted the chunk. Final outcome. */
 export const ChunkSentEvent = defineEvent({
   type: 'ChunkSent',
   version: 1,
@@ -37,7 +36,7 @@ export const ChunkSentEvent = defineEvent({
 })
 export type ChunkSent = EventOf<typeof ChunkSentEvent>
 
-/** The chunk is not delivered: the last retry failed, or the response allows no retry. Final. */
+/** The last attempt failed, the response allows no retry, or the record cannot be decoded. Final outcome. */
 export const ChunkFailedEvent = defineEvent({
   type: 'ChunkFailed',
   version: 1,
@@ -52,7 +51,6 @@ export const ChunkFailedEvent = defineEvent({
 })
 export type ChunkFailed = EventOf<typeof ChunkFailedEvent>
 
-/** An attempt failed and a retry is scheduled. */
 export const ChunkRetryScheduledEvent = defineEvent({
   type: 'ChunkRetryScheduled',
   version: 1,
@@ -69,7 +67,7 @@ export const ChunkRetryScheduledEvent = defineEvent({
 })
 export type ChunkRetryScheduled = EventOf<typeof ChunkRetryScheduledEvent>
 
-/** A chunk that waits for a retry was appended again to `contact-import.imports`, so that it does not block others. */
+/** A waiting chunk was appended again to `contact-import.imports`, so that the committed offset can pass its old record. */
 export const ChunkReplannedEvent = defineEvent({
   type: 'ChunkReplanned',
   version: 1,

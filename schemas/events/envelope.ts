@@ -2,8 +2,8 @@ import { type Static, Type } from '@sinclair/typebox'
 import { Timestamp } from '../primitives.ts'
 
 /**
- * The CloudEvents 1.0 context attributes of every event. As Kafka headers their names have the prefix `ce_` (Kafka
- * protocol binding, binary content mode, §3.2).
+ * The CloudEvents 1.0 context attributes of every event. Kafka header names have the prefix `ce_` (Kafka protocol
+ * binding, binary content mode, §3.2).
  */
 export const Envelope = Type.Object(
   {
@@ -22,7 +22,7 @@ export const Envelope = Type.Object(
 )
 export type Envelope = Static<typeof Envelope>
 
-/** Kafka header names. Extension names are lower-case letters and digits (CloudEvents 1.0 §3.1). */
+/** Kafka header names; `headersOf` describes them. CloudEvents names are lower-case letters and digits (1.0 §3.1). */
 export const headerNames = {
   id: 'ce_id',
   source: 'ce_source',
@@ -33,19 +33,13 @@ export const headerNames = {
   dataschema: 'ce_dataschema',
   contentType: 'content-type',
   traceparent: 'traceparent',
-  /** `ChunkPlanned`: the index of the chunk, so that readers need not parse the contacts. */
+  // `ChunkPlanned` repeats these members of its data, so that readers need not parse the contacts.
   chunkIndex: 'ce_chunkindex',
-  /** `ChunkPlanned`: the number of contacts in the chunk. */
   chunkSize: 'ce_chunksize',
-  /** `ChunkPlanned`: the correlation id of the import, for the request to the AI system. */
   correlationId: 'ce_correlationid',
-  /** `true` on a record that was appended again with the same id. */
   repeat: 'ce_repeat',
-  /** On a replanned chunk: the number of attempts made before. */
   attempts: 'ce_attempts',
-  /** On a replanned chunk: the earliest time of the next attempt. */
   notBefore: 'ce_notbefore',
-  /** On deliveries: the offset in `contact-import.imports` of the record that was processed. */
   importsOffset: 'ce_importsoffset',
 } as const
 
@@ -56,7 +50,7 @@ export const eventSources = {
 } as const
 export type EventSource = (typeof eventSources)[keyof typeof eventSources]
 
-/** Event ids. An event has the same id in every process and when it is appended again. */
+/** Event ids. Every process derives the same id, also when it appends the event again. */
 export const eventId = {
   accepted: (jobId: string): string => `${jobId}/accepted`,
   planned: (jobId: string, chunk: number): string => `${jobId}/chunks/${chunk}/planned`,

@@ -1,6 +1,5 @@
 import type { Static, TSchema } from '@sinclair/typebox'
 
-/** One version of an event: its CloudEvents type and the schema of its data. */
 export type EventType<Name extends string = string, Data extends TSchema = TSchema> = {
   readonly type: Name
   readonly version: number
@@ -14,6 +13,6 @@ export const defineEvent = <Name extends string, Data extends TSchema>(event: {
   data: Data
 }): EventType<Name, Data> => ({ ...event, dataschema: `urn:contact-import:events:${event.type}:${event.version}` })
 
-/** The TypeScript type of an event in the domain. */
+/** The type of an event without its headers. */
 export type EventOf<E> =
   E extends EventType<infer Name, infer Data> ? { readonly type: Name; readonly data: Static<Data> } : never

@@ -36,7 +36,7 @@ const outcomeExtensions: TProperties = {
   ),
 }
 
-/** The Kafka headers of an event: texts, named by the Kafka protocol binding of CloudEvents 1.0 (binary mode, §3.2). */
+/** The schema of the Kafka headers of an event. */
 export function headersOf({ type, dataschema }: EventType): TObject {
   const attributes = { ...Envelope.properties, type: Type.Literal(type), dataschema: Type.Literal(dataschema) }
   return Type.Object({

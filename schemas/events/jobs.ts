@@ -18,7 +18,7 @@ const members = {
   completed_at: Timestamp,
 } satisfies Record<string, TSchema>
 
-/** The import has ended: at least one chunk was sent, or there was no chunk to send. Once per job. */
+/** The import ended: at least one chunk was sent, or the import had no valid contact. */
 export const ImportCompletedEvent = defineEvent({
   type: 'ImportCompleted',
   version: 1,
@@ -32,7 +32,7 @@ export const ImportCompletedEvent = defineEvent({
 })
 export type ImportCompleted = EventOf<typeof ImportCompletedEvent>
 
-/** The import has ended: every chunk failed. Once per job. */
+/** The import ended: every chunk failed. */
 export const ImportFailedEvent = defineEvent({
   type: 'ImportFailed',
   version: 1,
@@ -43,5 +43,5 @@ export const ImportFailedEvent = defineEvent({
 })
 export type ImportFailed = EventOf<typeof ImportFailedEvent>
 
-/** The end of an import. Most subscribers need only these events. */
+/** A job has exactly one of these events. */
 export type ImportOutcome = ImportCompleted | ImportFailed

@@ -18,40 +18,36 @@ import { IdempotencyRecord } from './idempotency.ts'
 import { DryRunResponse, ImportAcceptedResponse, ImportBody, ImportHeaders } from './import.ts'
 import { JobListQuery, JobListResponse, JobQuery, JobResponse } from './job.ts'
 
-/** What an API client can be permitted to do. */
 export const permissions = ['contacts:import', 'jobs:read', 'idempotency:read'] as const
 export type Permission = (typeof permissions)[number]
 
-/** A body: its description, schema and examples. */
 export type Payload = { readonly description: string; readonly schema: TSchema; readonly examples: Examples }
 type Headers = Readonly<Record<string, TSchema>>
 
-/** One endpoint. Its route, its part of the OpenAPI document and its tests are made from this. */
+/** One endpoint. The Fastify route, the OpenAPI document and the tests are derived from it. */
 export type Contract = {
   readonly method: 'GET' | 'POST'
-  /** The path in Fastify's syntax: `/v1/contacts/import/:job_id`. */
-  readonly url: string
+  readonly url: string // in Fastify's syntax: /v1/contacts/import/:job_id
   readonly operationId: string
   readonly summary: string
   readonly description: string
-  /** The permission that the API client needs; null when the endpoint requires no API key. */
+  /** The permission that the API client needs. Null: the endpoint requires no API key. */
   readonly permission: Permission | null
   readonly params?: TObject
-  /** Query parameters; all are strings. */
   readonly query?: TObject
-  /** Request headers in lower case. `Authorization` follows from `permission`. */
+  /** Request headers in lower case, without `Authorization`: `permission` determines it. */
   readonly headers?: TObject
   readonly body?: Payload
-  /** Responses that are not errors, by status. */
+  /** Success responses by status, and the 503 of `/readyz`. */
   readonly responses: Readonly<Record<number, Payload & { readonly headers?: Headers }>>
-  /** Descriptions of responses without a body, by status. */
+  /** Descriptions of the responses without a body, by status. */
   readonly bodiless?: Readonly<Record<number, string>>
-  /** The errors it may return, besides those of `everywhere`. */
+  /** The errors of this endpoint, without `commonErrors`. */
   readonly errors: readonly ErrorCode[]
 }
 
-/** Errors that any request may get, also before its route is known. */
-export const everywhere = [
+/** Errors that every endpoint can return. Some occur before the route of a request is known. */
+export const commonErrors = [
   'bad_request',
   'request_timeout',
   'uri_too_long',
@@ -59,7 +55,7 @@ export const everywhere = [
   'internal_error',
 ] as const satisfies readonly ErrorCode[]
 
-/** Types the examples by the schema, so that the compiler checks them. */
+/** The compiler checks the examples against the type of the schema. */
 const payload = <S extends TSchema, E extends Examples<Static<S>>>(schema: S, description: string, examples: E) => ({
   schema,
   description,
@@ -69,17 +65,16 @@ const payload = <S extends TSchema, E extends Examples<Static<S>>>(schema: S, de
 const header = (description: string, example: string) => Type.String({ description, examples: [example] })
 
 const correlation = header(
-  'Identifies this request: the value that was sent, otherwise a generated UUID v4.',
+  'The correlation id of this request: the UUID that the client sent, otherwise a generated UUID v4.',
   '7c1f4e2a-93b8-4d06-8a57-2b9d0e6f1c34',
 )
-/** On every response to an authenticated client, errors included. */
 export const quotaHeaders = {
   'RateLimit-Policy': header(
-    'The client’s quota: requests (`q`) per window of seconds (`w`). Absent for unlimited clients and before authentication.',
+    'The rate limit of the client: `q` requests per window of `w` seconds. Absent for clients without a limit, and when authentication fails.',
     '"client";q=10;w=1',
   ),
   RateLimit: header(
-    'The remaining requests (`r`) and the seconds until the window resets (`t`). Absent when `RateLimit-Policy` is.',
+    'The remaining requests (`r`) and the seconds until the window resets (`t`). Absent when `RateLimit-Policy` is absent.',
     '"client";r=9;t=1',
   ),
 }
@@ -115,7 +110,7 @@ const authenticated = [
   'service_unavailable',
 ] as const
 
-/** Every endpoint of the service. Routes and the OpenAPI document are made from this table only. */
+/** Every endpoint of the service. */
 export const contracts = {
   importContacts: {
     method: 'POST',
@@ -127,10 +122,10 @@ export const contracts = {
       'contacts to the AI system in chunks. A 202 means that the import is stored durably. If you repeat the request ' +
       'with the same `Idempotency-Key` and the same body, you get the first response again, byte for byte. Contacts ' +
       'without a valid phone number are counted in `invalid_contacts` and not delivered. With `X-Debug: true` the ' +
-      'service checks and plans the import, and neither stores nor sends it.',
+      'service validates the contacts and plans the chunks, but stores and sends nothing.',
     permission: 'contacts:import',
     headers: WriteHeaders,
-    body: payload(ImportBody, 'One contact object, or an array of them.', importBodyExamples),
+    body: payload(ImportBody, 'One contact object, or an array of contact objects.', importBodyExamples),
     responses: {
       200: {
         ...payload(
@@ -145,7 +140,10 @@ export const contracts = {
         headers: {
           ...answerHeaders,
           Location: header('The path of the job.', '/v1/contacts/import/0b9f7c1e-5d34-4a53-9f0e-6f3a1c2d4e5b'),
-          'Idempotent-Replayed': header('`true` when this is the stored first response; absent otherwise.', 'true'),
+          'Idempotent-Replayed': header(
+            '`true` when this is the stored response of an earlier request with the same key. Otherwise absent.',
+            'true',
+          ),
         },
       },
     },
@@ -172,9 +170,9 @@ export const contracts = {
     operationId: 'listJobs',
     summary: 'List imports',
     description:
-      'Returns the client’s jobs without their chunks, newest first. A new job appears in this list shortly after its ' +
-      '202; its own path works at once. Use `next_cursor` to get older jobs: no job is listed twice. Unknown query ' +
-      'parameters are errors.',
+      'Returns the client’s jobs without their chunks, newest first. A new job appears in this list shortly after the ' +
+      '202 response. The path of the job works immediately. Send `next_cursor` as `cursor` to get older jobs: no job ' +
+      'is listed twice. Unknown query parameters are errors.',
     permission: 'jobs:read',
     query: JobListQuery,
     headers: ReadHeaders,
@@ -187,11 +185,12 @@ export const contracts = {
     operationId: 'readJob',
     summary: 'Read the progress of an import',
     description:
-      'Returns the job with its chunks. It is available as soon as its 202 was sent. Poll until `status` is ' +
+      'Returns the job with its chunks. A job can be read as soon as its 202 response was sent. Poll until `status` is ' +
       '`completed` or `failed`. `chunks_pending` counts the chunks with status `pending` or `retrying`. The `ETag` ' +
-      'changes exactly when the body changes. With `wait` this is a long poll: it returns when the job’s `ETag` differs ' +
-      'from `If-None-Match` (without that header: from the `ETag` at the start of the request), or after `wait` ' +
-      'seconds. It returns at once for a job that has ended, and early when too many requests wait.',
+      'changes if and only if the body changes. With `wait`, the request is a long poll: the service responds when the ' +
+      'job’s `ETag` differs from `If-None-Match` (without that header: from the `ETag` at the start of the request), or ' +
+      'after `wait` seconds. It responds immediately for a job that has ended. It can respond before `wait` seconds ' +
+      'when too many requests are waiting.',
     permission: 'jobs:read',
     params: Type.Object({ job_id: Type.String({ ...Uuid, description: 'The `job_id` of the 202 response.' }) }),
     query: JobQuery,
@@ -199,10 +198,13 @@ export const contracts = {
     responses: {
       200: {
         ...payload(JobResponse, 'The current state of the job.', jobExamples),
-        headers: { ...answerHeaders, ETag: header('The entity tag of this body.', '"kq0VkzqWXDm7P1yHgBkR6w"') },
+        headers: {
+          ...answerHeaders,
+          ETag: header('The entity tag (RFC 9110) of this body.', '"kq0VkzqWXDm7P1yHgBkR6w"'),
+        },
       },
     },
-    bodiless: { 304: 'The job still has the `ETag` of `If-None-Match`.' },
+    bodiless: { 304: 'The `ETag` of the job matches `If-None-Match`.' },
     errors: ['validation_failed', ...authenticated, 'job_not_found'],
   },
   readIdempotencyKey: {
@@ -211,8 +213,8 @@ export const contracts = {
     operationId: 'readIdempotencyKey',
     summary: 'Read the record of an idempotency key',
     description:
-      'Returns the record of a key until the record expires. Reading it does not change `access_count` or ' +
-      '`accessed_at`. While the first request is in progress, the `original_…` members are null.',
+      'Returns the record of a key until the record expires. This request does not change `access_count` or ' +
+      '`accessed_at`. While the first request is in progress, `original_status_code` and `original_response` are null.',
     permission: 'idempotency:read',
     params: Type.Object({ key: Type.String({ description: 'The value of the Idempotency-Key header.' }) }),
     headers: ReadHeaders,
@@ -226,7 +228,7 @@ export const contracts = {
     url: '/healthz',
     operationId: 'readLiveness',
     summary: 'Check liveness',
-    description: 'Returns 200 while the process can handle requests. Checks no dependency.',
+    description: 'Returns 200 while the process can handle requests. Does not check the database or the event log.',
     permission: null,
     responses: { 200: payload(LivenessResponse, 'The process is alive.', livenessExamples) },
     errors: [],
@@ -252,5 +254,4 @@ export const contracts = {
   },
 } as const satisfies Record<string, Contract>
 
-/** The contracts in the order of the table. */
 export const contractList: readonly Contract[] = Object.values(contracts)

@@ -4,7 +4,6 @@ import type { IdempotencyRecord } from './idempotency.ts'
 import { type DryRunResponse, dryRunMessages, type ImportAcceptedResponse } from './import.ts'
 import type { JobListResponse, JobResponse } from './job.ts'
 
-/** Named examples of `T`. */
 export type Examples<T = unknown> = Readonly<Record<string, { readonly summary: string; readonly value: T }>>
 
 const jobId = '0b9f7c1e-5d34-4a53-9f0e-6f3a1c2d4e5b'
@@ -108,7 +107,7 @@ const sentChunk: JobResponse['chunks'][number] = {
 
 export const jobExamples = {
   pending: {
-    summary: 'Just accepted',
+    summary: 'Accepted, not yet sent',
     value: {
       ...job,
       status: 'pending',
@@ -183,7 +182,7 @@ const record: IdempotencyRecord = {
 }
 
 export const idempotencyExamples = {
-  active: { summary: 'The first request was accepted, and repeated once', value: record },
+  active: { summary: 'The import was accepted, and the response was replayed', value: record },
   in_progress: {
     summary: 'The first request is in progress',
     value: {

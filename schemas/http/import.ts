@@ -3,7 +3,6 @@ import { Contact, ContactInput } from '../contact.ts'
 import { limits } from '../limits.ts'
 import { Count, Nullable, Timestamp, Uuid } from '../primitives.ts'
 
-/** One contact, or an array of contacts. */
 export const ImportBody = Type.Union([ContactInput, Type.Array(ContactInput, { minItems: 1 })], { $id: 'ImportBody' })
 
 export const ImportHeaders = Type.Object({
@@ -17,13 +16,16 @@ export const ImportHeaders = Type.Object({
   'x-correlation-id': Type.Optional(
     Type.String({
       ...Uuid,
-      description: 'Any UUID. It is passed on to the AI system with the import. Generated when absent.',
+      description:
+        'A UUID that identifies the request in the response and in logs; for an import, also in its events and in the ' +
+        'requests to the AI system. Generated when absent.',
     }),
   ),
   'x-debug': Type.Optional(
     Type.String({
       pattern: '^([tT][rR][uU][eE]|[fF][aA][lL][sS][eE])$',
-      description: '`true` requests a dry run: the import is checked and planned, and neither stored nor sent.',
+      description:
+        '`true` requests a dry run: the service validates and plans the import, but stores and sends nothing.',
     }),
   ),
   'x-signature': Type.Optional(
@@ -39,7 +41,7 @@ export const ImportHeaders = Type.Object({
 
 const totals = { total_contacts: Count, valid_contacts: Count, invalid_contacts: Count, chunks_count: Count }
 
-/** 202: the import is stored in the event log. */
+/** The body of a 202. The import is stored in the event log. */
 export const ImportAcceptedResponse = Type.Object(
   {
     job_id: Uuid,
@@ -71,7 +73,7 @@ const DryRunChunk = Type.Object(
   { $id: 'DryRunChunk', additionalProperties: false },
 )
 
-/** 200: what an import would send. A dry run sends and stores nothing. */
+/** The body of a dry run: the chunks that an import would send. */
 export const DryRunResponse = Type.Object(
   {
     correlation_id: Uuid,
@@ -84,7 +86,6 @@ export const DryRunResponse = Type.Object(
 )
 export type DryRunResponse = Static<typeof DryRunResponse>
 
-/** The `message` of a dry run by language. */
 export const dryRunMessages = {
   en: 'Dry run: the import was checked and planned; nothing was stored or sent.',
   ru: 'Пробный запуск: импорт проверен и спланирован, ничего не сохранено и не отправлено.',

@@ -51,7 +51,6 @@ export const JobResponse = Type.Object(
 )
 export type JobResponse = Static<typeof JobResponse>
 
-/** A job without its chunks. */
 export const JobSummary = Type.Object({ ...members, ...times }, { $id: 'JobSummary', additionalProperties: false })
 export type JobSummary = Static<typeof JobSummary>
 
@@ -66,7 +65,6 @@ export const JobListResponse = Type.Object(
 )
 export type JobListResponse = Static<typeof JobListResponse>
 
-/** Limits of the query parameters. */
 export const jobLimits = { listed: { default: 20, most: 100 }, waitSeconds: 30 } as const
 
 export const JobQuery = Type.Object({

@@ -3,13 +3,13 @@ import { JobChunk, JobStatus } from '../http/job.ts'
 import { Count, Nullable, Timestamp } from '../primitives.ts'
 
 /**
- * One document per job in `import_jobs`: the job as GET returns it, and the fields that the projection needs. Kafka does
- * not order the two topics against each other, so the fields of `ImportAccepted` are null until that event is applied.
+ * One document per job in `import_jobs`. Kafka does not order records across topics, so delivery events can be applied
+ * before `ImportAccepted`: until then, the fields that come from `ImportAccepted` are null.
  */
 export const ImportJobDocument = Type.Object(
   {
     _id: Type.String({ description: 'job_id' }),
-    /** The last applied offset of each topic; -1 before the first. Exact below 2^53. */
+    /** The last applied offset of each topic, or -1. A number is exact below 2^53. */
     applied: Type.Object({ imports: Type.Integer(), deliveries: Type.Integer() }),
     client_id: Nullable(Type.String()),
     correlation_id: Nullable(Type.String()),
@@ -23,9 +23,9 @@ export const ImportJobDocument = Type.Object(
     chunks_completed: Count,
     chunks_failed: Count,
     chunks_pending: Nullable(Count),
-    /** Ascending by chunk index. Before `ImportAccepted` only chunks with an attempt are listed. */
+    /** Ascending by chunk index. Before `ImportAccepted`, only the chunks that have delivery events. */
     chunks: Type.Array(JobChunk),
-    /** When each listed chunk last changed. Used until `ImportAccepted` gives the number of planned chunks. */
+    /** The time of the last change of each chunk in `chunks`. Empty after `ImportAccepted`. */
     early: Type.Array(Type.Object({ chunk_index: Count, changed_at: Timestamp })),
     created_at: Nullable(Timestamp),
     updated_at: Nullable(Timestamp),

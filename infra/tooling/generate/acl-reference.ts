@@ -2,16 +2,16 @@ import { aclCommands } from '#infra/kafka-acls/commands.ts'
 import { type Right, roles } from '#infra/kafka-acls/roles.ts'
 import { table } from './markdown.ts'
 
-/** The Kafka rights of each service, as a table and as commands. */
 export const aclReference = (): string =>
   [
     '# Kafka ACLs',
     'Each service authenticates with `KAFKA_SASL_*` or a certificate ([variables](config.md)) and needs exactly these ' +
-      'rights. Only the service and its administrators need to see contacts. Any team may get the rights of ' +
-      '`subscriber` under its own name. `KAFKA_PREFIX` precedes every name except the groups of subscribers.',
+      'rights. `contact-import.imports` and `contact-import.dead-letters` contain contacts: grant other teams no rights ' +
+      'on them. Grant another team the rights of `subscriber`, with its own user name and group prefix. If ' +
+      '`KAFKA_PREFIX` is set, every name starts with it, except the groups of subscribers.',
     ...roles.flatMap(({ user, description, rights }) => [`## ${user}`, description, ...tableOf(rights(''))]),
-    '## As commands',
-    'For the tool that comes with Kafka. `admin.properties` contains the login of a cluster administrator.',
+    '## Commands',
+    '`kafka-acls.sh` is part of Kafka. `admin.properties` contains the credentials of a cluster administrator.',
     `\`\`\`sh\n${aclCommands('').join('\n')}\n\`\`\``,
   ].join('\n\n')
 

@@ -4,10 +4,10 @@ import type { EventType } from '#schemas/events/event-type.ts'
 import { headersOf } from '#schemas/events/headers.ts'
 import {
   delivery,
+  eventsInTopics,
   forReaders,
   hasPersonalData,
   personalSchema,
-  placedEvents,
   retentionOf,
   sampleOf,
   summaries,
@@ -15,14 +15,14 @@ import {
 } from './event-facts.ts'
 import { byName, extractNamed, isObject, type Json, type JsonObject, jsonOf } from './named-schemas.ts'
 
-/** The version of the document. Each event has its own version. */
+/** The version of the document, not of the events. */
 const eventsVersion = '1.0.0'
 const bindingVersion = '0.5.0'
 const personal = 'x-personal-data'
 
 const refer = (name: string): string => `#/components/schemas/${name}`
 
-/** Marks each member as personal data or not. The members of a contact are, and members that contain contacts. */
+/** Sets `x-personal-data` on each member: true for the members of a contact and for members that contain contacts. */
 function markMembers(schema: JsonObject, aboutPerson: boolean): JsonObject {
   const { properties } = schema
   if (!isObject(properties)) return schema
@@ -50,14 +50,14 @@ function message(event: EventType, schemas: Map<string, JsonObject>): JsonObject
   }
 }
 
-const bytes = { description: 'The value of the original record, byte for byte. A mark has no value.' }
+const bytes = { description: 'The unchanged value of the original record. A mark has no value.' }
 
-/** The topic of dead letters has no events: its records are undecodable records, and marks that close them. */
 const deadLetterMessages: JsonObject = {
   DeadLetter: {
     name: 'DeadLetter',
     title: 'A record that could not be decoded',
-    summary: 'Key, value and headers of the original record byte for byte, with headers for its origin and the reason.',
+    summary:
+      'The key, value and headers of the original record, unchanged, and headers with its origin and the reason.',
     contentType: 'application/octet-stream',
     headers: markMembers(jsonOf(DeadLetterHeaders), false),
     payload: bytes,
@@ -65,8 +65,8 @@ const deadLetterMessages: JsonObject = {
   },
   DeadLetterMark: {
     name: 'DeadLetterMark',
-    title: 'The end of a dead letter',
-    summary: 'A record without key and value. It closes the dead letter with the same id.',
+    title: 'A mark for a redriven or purged dead letter',
+    summary: 'A record without key and value. It marks the dead letter with the same id as redriven or purged.',
     contentType: 'application/octet-stream',
     headers: markMembers(jsonOf(DeadLetterMarkHeaders), false),
     payload: bytes,
@@ -111,7 +111,7 @@ function channel(alias: string, topic: Topic): JsonObject {
   }
 }
 
-/** The authentication methods; the cluster decides which one applies. */
+/** The authentication methods that clients support. The Kafka cluster determines which one to use. */
 const securitySchemes: JsonObject = {
   plain: { type: 'plain' },
   scram256: { type: 'scramSha256' },
@@ -119,10 +119,9 @@ const securitySchemes: JsonObject = {
   certificate: { type: 'X509' },
 }
 
-/** The AsyncAPI 3.0 document, generated from the catalogue. */
 export function asyncapiDocument(): JsonObject {
   const schemas = new Map<string, JsonObject>()
-  const messages = placedEvents().map(({ event }): [string, JsonObject] => [
+  const messages = eventsInTopics().map(({ event }): [string, JsonObject] => [
     versionedName(event),
     message(event, schemas),
   ])
@@ -146,7 +145,7 @@ export function asyncapiDocument(): JsonObject {
       kafka: {
         host: '{brokers}',
         protocol: 'kafka-secure',
-        description: 'The Kafka cluster of the installation. `kafka-acls.md` lists the rights that a reader needs.',
+        description: 'The Kafka cluster of the service. `kafka-acls.md` lists the rights that a subscriber needs.',
         variables: { brokers: { description: 'The operator of the service provides the addresses.' } },
         security: Object.keys(securitySchemes).map((name) => ({ $ref: `#/components/securitySchemes/${name}` })),
       },

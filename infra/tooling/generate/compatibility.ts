@@ -1,21 +1,18 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isObject, type Json, type JsonObject } from './named-schemas.ts'
 
-/** Keywords for people. Changing them breaks nothing. */
+/** Keywords that do not affect validation. */
 const annotations = new Set(['$id', '$schema', '$defs', '$comment', 'title', 'description', 'examples', 'deprecated'])
 
-/** Keywords that are compared in parts. Every other keyword must stay equal. */
+/** Keywords with rules of their own. Every other keyword must stay equal. */
 const structural = new Set(['properties', 'required', 'items', 'anyOf'])
 
 type Side = { readonly root: JsonObject; readonly schema: JsonObject }
 
 /**
- * The incompatible changes of a released schema, one sentence each. The only compatible change is a new optional member
- * (and text). That protects both readers: one of the released schema that reads new records, and one of the current
- * schema that reads old records.
- *
- * @param released the published schema, with references into its own `$defs` only
- * @param current the same schema now
+ * Returns one sentence per incompatible change. The only compatible changes are new optional members and annotations:
+ * readers with the released schema can then read new records, and readers with the current schema can read old records.
+ * Both schemas may refer to their own `$defs` only.
  */
 export const incompatibilities = (released: JsonObject, current: JsonObject): readonly string[] =>
   compare(resolved({ root: released, schema: released }), resolved({ root: current, schema: current }), '')
@@ -65,11 +62,10 @@ function compareItems(released: Side, current: Side, path: string): readonly str
   const before = released.schema.items
   const after = current.schema.items
   if (before === undefined && after === undefined) return []
-  if (before === undefined || after === undefined) return [`${at(path)} has another kind of items.`]
+  if (before === undefined || after === undefined) return [`${at(path)} has items in one version only.`]
   return compare(inside(released, before), inside(current, after), `${path}/*`)
 }
 
-/** Compares the options of `anyOf` as a set; their order does not matter. */
 function compareChoices(released: Side, current: Side, path: string): readonly string[] {
   const optionsOf = (side: Side): readonly string[] =>
     Array.isArray(side.schema.anyOf) ? side.schema.anyOf.map((option) => JSON.stringify(plain(side.root, option))) : []
@@ -94,13 +90,13 @@ function compareKeywords(released: Side, current: Side, path: string): readonly 
 
 const shown = (value: Json | undefined): string => (value === undefined ? 'unset' : JSON.stringify(value))
 
-/** The value without references and annotations and with sorted members: equal schemas give equal texts. */
+/** Resolves references, removes annotations and sorts members, so that equal schemas have equal JSON. */
 function plain(root: JsonObject, value: Json | undefined, isMap = false): Json | undefined {
   if (Array.isArray(value)) return value.map((one) => plain(root, one) ?? null)
   if (!isObject(value)) return value
   const { schema } = resolved({ root, schema: value })
   const members = Object.entries(schema)
-    // The keys below `properties` are member names, not keywords.
+    // Below `properties`, the keys are member names: a member may be called `title`.
     .filter(([name]) => isMap || !annotations.has(name))
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
   return Object.fromEntries(

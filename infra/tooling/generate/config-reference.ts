@@ -5,7 +5,6 @@ import { isObject, type Json, type JsonObject, jsonOf } from './named-schemas.ts
 
 const code = (text: Json | undefined): string => `\`${String(text)}\``
 
-/** The allowed values in words: the schema's own sentence if it has one, otherwise from its keywords. */
 function allowed(schema: JsonObject): string {
   if (typeof schema.expects === 'string') return schema.expects
   if (Array.isArray(schema.anyOf)) {
@@ -26,7 +25,6 @@ function defaultOf(schema: JsonObject, required: boolean): string {
   return required ? 'none; required' : 'none; optional'
 }
 
-/** Every environment variable with its description, unit, default and allowed values. */
 export function configReference(): string {
   const { properties, required } = jsonOf(Type.Object(variables))
   const mustBeSet = Array.isArray(required) ? required : []
@@ -42,8 +40,9 @@ export function configReference(): string {
   })
   return [
     '# Configuration',
-    'A process reads its environment variables once, when it starts. If any are invalid, it reports all of them and ' +
-      'stops. Each service reads only the variables that it needs. `npm start` sets the missing ones.',
+    'A process reads its environment variables once, when it starts. If any are invalid, the process reports all of ' +
+      'them and stops. Each service reads only the variables that it needs. `npm start` sets the addresses of Kafka, ' +
+      'MongoDB and the AI system, and `SECRETS_KEY`, when they are not set.',
     table(['variable', 'description', 'unit', 'default', 'allowed values'], rows),
   ].join('\n\n')
 }

@@ -10,7 +10,7 @@ import { openapiDocument } from './openapi.ts'
 const json = (value: object): string => `${JSON.stringify(value, null, 2)}\n`
 const text = (markdown: string): string => `${notice}\n\n${markdown}\n`
 
-/** Every generated document by path. The same schemas give the same bytes. */
+/** Every generated document by path. Deterministic: the same schemas give the same bytes. */
 export async function generatedDocuments(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ['openapi.json', json(await openapiDocument())],

@@ -10,7 +10,7 @@ async function filesBelow(folder: string): Promise<readonly string[]> {
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join('/'))
 }
 
-/** The differences between the folder and the documents. Writes nothing. */
+/** Compares the files of the folder with the documents. Writes nothing. */
 export async function findDrift(folder: string, documents: ReadonlyMap<string, string>): Promise<readonly Drift[]> {
   const present = new Set(await filesBelow(folder))
   const drift: Drift[] = []
@@ -22,7 +22,6 @@ export async function findDrift(folder: string, documents: ReadonlyMap<string, s
   return drift
 }
 
-/** Writes and removes the files that differ. */
 export async function removeDrift(
   folder: string,
   documents: ReadonlyMap<string, string>,
@@ -45,6 +44,5 @@ const sentences = {
   left_over: 'is no longer generated',
 } as const
 
-/** A sentence about the difference and what to do. */
 export const describeDrift = (folder: string, { path, is }: Drift): string =>
   `${folder}/${path} ${sentences[is]}; run \`npm run gen\` and commit the result.`

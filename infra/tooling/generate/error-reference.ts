@@ -1,11 +1,11 @@
 import { errorCodes, errorTable, faultTable, languages } from '#schemas/errors.ts'
-import { contractList, everywhere } from '#schemas/http/contracts.ts'
+import { commonErrors, contractList } from '#schemas/http/contracts.ts'
 import { table } from './markdown.ts'
 
 const returnedBy = (code: (typeof errorCodes)[number]): string => {
-  if (everywhere.some((one) => one === code)) return 'every endpoint'
+  if (commonErrors.some((one) => one === code)) return 'every endpoint'
   const routes = contractList.filter((contract) => contract.errors.includes(code))
-  return routes.map(({ method, url }) => `\`${method} ${url}\``).join(', ') || 'requests that match no endpoint'
+  return routes.map(({ method, url }) => `\`${method} ${url}\``).join(', ') || 'requests with an unknown path or method'
 }
 
 const section = (code: (typeof errorCodes)[number]): string => {
@@ -20,7 +20,7 @@ const section = (code: (typeof errorCodes)[number]): string => {
   ].join('\n\n')
 }
 
-/** Every error with its texts in each language and the endpoints that return it. Each code is an anchor. */
+/** The error reference. Each code is the anchor that `type` of a `Problem` refers to. */
 export const errorReference = (): string =>
   [
     '# Errors',
@@ -32,8 +32,8 @@ export const errorReference = (): string =>
     ),
     ...errorCodes.map(section),
     '## Faults in `details`',
-    'The `details` of a `validation_failed` list what is wrong: `pointer` is a JSON Pointer (RFC 6901) to the place, ' +
-      '`code` is one of these codes.',
+    'Each entry in `details` of a `validation_failed` error describes one fault. `pointer` is a JSON Pointer ' +
+      '(RFC 6901) to the invalid value in the body, or the name of a parameter after `/`. `code` is one of these codes.',
     table(
       ['code', 'en', 'ru'],
       Object.entries(faultTable).map(([code, words]) => [`\`${code}\``, words.en, words.ru]),

@@ -8,51 +8,47 @@ type EventName = Topic['events'][number]['type']
 const oneSentence: Readonly<Record<EventName, string>> = {
   ImportAccepted: 'An import was accepted. Its chunks follow in the same record batch.',
   ChunkPlanned: 'A chunk of valid contacts is ready for delivery.',
-  ChunkSent: 'The AI system accepted the chunk. Final.',
-  ChunkFailed: 'The chunk is not delivered. Final.',
-  ChunkRetryScheduled: 'An attempt failed and a retry is scheduled.',
-  ChunkReplanned: 'A chunk that waits for a retry was appended again to the imports.',
-  ImportCompleted: 'An import has ended: something was sent, or there was nothing to send. Final, once per job.',
-  ImportFailed: 'An import has ended: nothing of it could be sent. Final, once per job.',
+  ChunkSent: 'The AI system accepted the chunk. Final outcome.',
+  ChunkFailed: 'The chunk failed and will not be retried. Final outcome.',
+  ChunkRetryScheduled: 'A delivery attempt failed and a retry is scheduled.',
+  ChunkReplanned: 'A chunk that waits for a retry was appended again to `contact-import.imports`.',
+  ImportCompleted:
+    'The import ended: at least one chunk was sent, or the import had no valid contact. A job ends once.',
+  ImportFailed: 'The import ended: every chunk failed. A job ends once.',
 }
 
-/** One sentence per event type. */
 export const summaries: Readonly<Record<string, string>> = oneSentence
 
-/** The delivery guarantees of every topic. */
 export const delivery = {
   guarantee: 'at least once',
   deduplicateBy: 'ce_id',
-  ordering: 'Records with the same key are in append order. Records of different topics have no common order.',
-  outcomes: 'If a chunk has two different outcomes, the one with the lower offset is valid.',
-  partitioning: 'murmur2 of the key, as in Kafka’s own clients. A job has the same partition number in every topic.',
+  ordering: 'Records with the same key are in append order. Kafka does not order records across topics.',
+  outcomes: 'If a chunk has two final outcomes (`ChunkSent`, `ChunkFailed`), the one with the lower offset is valid.',
+  partitioning:
+    'The murmur2 hash of the key, as in the Kafka Java client. A job has the same partition number in every topic.',
 } as const
 
-/** The retention of the topic in words. */
 export function retentionOf(topic: Topic): string {
   const ms: string = topic.config['retention.ms']
   return ms === '-1' ? 'unlimited' : `${Number(ms) / 86_400_000} days`
 }
 
-/** An event and its topic. */
-export type PlacedEvent = { readonly topic: Topic; readonly event: EventType }
+export type EventInTopic = { readonly topic: Topic; readonly event: EventType }
 
 /** Every event, in the order of the catalogue. */
-export const placedEvents = (): readonly PlacedEvent[] =>
+export const eventsInTopics = (): readonly EventInTopic[] =>
   Object.values(topics).flatMap((topic: Topic) => topic.events.map((event: EventType) => ({ topic, event })))
 
 /** The name of an event version in file names and in AsyncAPI, e.g. `ChunkSent.v1`. */
 export const versionedName = ({ type, version }: EventType): string => `${type}.v${version}`
 
-/** The name of the schema whose members are personal data. */
 export const personalSchema = 'Contact'
 
-/** True when the data of the event contains a contact. */
 export const hasPersonalData = (event: EventType): boolean => namesIn(event.data).has(personalSchema)
 
 /**
- * The schema as it is published: with open objects, because a later release may add members that older readers must
- * ignore. Tests hold the records that the service writes to the closed schema.
+ * Removes `additionalProperties: false` from a schema before it is published: a later release may add members, and
+ * readers must ignore unknown members.
  */
 export function forReaders(schema: JsonObject): JsonObject {
   const visit = (value: Json): Json => {
@@ -65,7 +61,6 @@ export function forReaders(schema: JsonObject): JsonObject {
   return isObject(visited) ? visited : {}
 }
 
-/** A record of a released event version, as the service writes it. The value is JSON. */
 type Sample = {
   readonly key: string
   readonly headers: Readonly<Record<string, string>>
@@ -74,7 +69,7 @@ type Sample = {
 
 const released = new URL('../../../schemas/released/events/', import.meta.url)
 
-/** The sample of an event version. Throws when it has none. */
+/** Reads a released sample record. Throws if the event version has no sample. */
 export function sampleOf(event: EventType): Sample {
   const file = `${versionedName(event)}.sample.json`
   const sample: Json = JSON.parse(readFileSync(new URL(file, released), 'utf8'))

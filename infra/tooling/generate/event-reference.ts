@@ -3,10 +3,10 @@ import { DeadLetterHeaders, DeadLetterMarkHeaders } from '#schemas/events/dead-l
 import { headersOf } from '#schemas/events/headers.ts'
 import {
   delivery,
+  type EventInTopic,
+  eventsInTopics,
   hasPersonalData,
-  type PlacedEvent,
   personalSchema,
-  placedEvents,
   retentionOf,
   sampleOf,
   summaries,
@@ -18,7 +18,6 @@ import { isObject, type Json, type JsonObject, jsonOf } from './named-schemas.ts
 const code = (text: string): string => `\`${text}\``
 const yesNo = (is: boolean): string => (is ? 'yes' : 'no')
 
-/** The type of a value in words. */
 function kindOf(schema: JsonObject): string {
   if (schema.const !== undefined) return code(JSON.stringify(schema.const))
   if (Array.isArray(schema.anyOf)) {
@@ -54,7 +53,7 @@ function members(schema: object, allPersonal = false): string {
 
 const json = (value: Json): string => `\`\`\`json\n${JSON.stringify(value, null, 2)}\n\`\`\``
 
-function eventSection({ topic, event }: PlacedEvent): string {
+function eventSection({ topic, event }: EventInTopic): string {
   const sample = sampleOf(event)
   const { items } = isObject(jsonOf(event.data).properties) ? contactsOf(event.data) : {}
   return [
@@ -82,7 +81,7 @@ function contactsOf(data: object): { readonly items?: JsonObject } {
 const anchorOf = (heading: string): string => heading.toLowerCase().replaceAll(/[^a-z0-9_]+/g, '-')
 
 function topicSection(topic: Topic): string {
-  const events = placedEvents().filter((placed) => placed.topic.name === topic.name)
+  const events = eventsInTopics().filter((one) => one.topic.name === topic.name)
   const { 'max.message.bytes': max } = topic.config
   return [
     `## ${topic.name}`,
@@ -90,7 +89,7 @@ function topicSection(topic: Topic): string {
     table(
       ['', ''],
       [
-        ['readers', topic.access === 'open' ? 'any team' : 'only those who may see contacts'],
+        ['readers', topic.access === 'open' ? 'any team' : 'restricted: only users who are allowed to read contacts'],
         ['key', code(topic.key)],
         ['partitions', String(topic.partitions)],
         ['retention', retentionOf(topic)],
@@ -108,31 +107,29 @@ function topicSection(topic: Topic): string {
 }
 
 const deadLetters: readonly string[] = [
-  'A dead letter is a record that could not be decoded. It has the key, value, headers and partition number of the original record, and these headers:',
+  'A dead letter is a copy of a record that could not be decoded. It has the key, value, headers and partition number of the original record, and these headers:',
   members(DeadLetterHeaders),
-  'When an administrator redrives or purges a dead letter, a mark follows: a record with the same id and without key and value.',
+  'When an administrator redrives or purges a dead letter, a mark is appended: a record with the same `dl_id` and without key and value.',
   members(DeadLetterMarkHeaders),
 ]
 
-/** What the author of a consumer must know. */
 const rules: readonly string[] = [
   'Records are [CloudEvents 1.0](https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/kafka-protocol-binding.md) in binary mode: the context attributes are headers, the value is the data as JSON in UTF-8, the key is the `job_id`.',
-  `- **Delivery** is ${delivery.guarantee}. An event that is appended again has the same \`${delivery.deduplicateBy}\`: store the ids of processed events together with your results, and skip known ids.`,
+  `- **Delivery** is ${delivery.guarantee}. An event that is appended again has the same \`${delivery.deduplicateBy}\`. Store the ids of processed events together with your results, and skip events with a known id.`,
   `- **Order**: ${delivery.ordering}`,
   `- **Partitions**: ${delivery.partitioning}`,
   `- **Outcomes**: ${delivery.outcomes}`,
-  '- **Position**: store the processed offset with your own data in one transaction, and continue from it. Retention is unlimited, so you can also start again from the beginning.',
-  '- **Compatibility**: a version of an event only gains optional members; ignore members that you do not know. Any other change is a new version: check `ce_dataschema` and skip versions that you do not know.',
-  '- **HTTP reads**: GET of a job may show an event slightly later than the topic.',
+  '- **Offsets**: Store the offset of the last processed record and your results in one transaction. After a restart, continue at the next offset. Retention is unlimited, so you can also start again from the beginning.',
+  '- **Compatibility**: Only optional members are added to an event version. Ignore members that you do not know. Any other change creates a new version: check `ce_dataschema` and skip versions that you do not know.',
+  '- **HTTP reads**: `GET /v1/contacts/import/{job_id}` can lag behind the topics.',
 ]
 
-/** Every topic and event with members, headers and an example, and the rules for consumers. */
 export const eventReference = (): string =>
   [
     '# Events',
     ...rules.slice(0, 1),
     rules.slice(1).join('\n'),
-    'Example consumers in TypeScript and Python are in `infra/examples`. The same reference as AsyncAPI 3: [asyncapi.json](/asyncapi.json).',
+    'Example consumers in TypeScript and Python are in `infra/examples`. [asyncapi.json](/asyncapi.json) is this reference in AsyncAPI 3.',
     ...Object.values(topics).map(topicSection),
-    ...placedEvents().map(eventSection),
+    ...eventsInTopics().map(eventSection),
   ].join('\n\n')

@@ -1,10 +1,10 @@
 import type { TSchema } from '@sinclair/typebox'
 import { headersOf } from '#schemas/events/headers.ts'
 import { ImportJobDocument } from '#schemas/read-models/import-job.ts'
-import { forReaders, placedEvents, versionedName } from './event-facts.ts'
+import { eventsInTopics, forReaders, versionedName } from './event-facts.ts'
 import { byName, extractNamed, type JsonObject, jsonOf } from './named-schemas.ts'
 
-/** A JSON Schema (draft 2020-12) without external references: what it refers to is in its `$defs`. */
+/** A JSON Schema (draft 2020-12) whose `$defs` contain all schemas that it refers to. */
 function standalone(schema: TSchema, $id: string, title: string): JsonObject {
   const definitions = new Map<string, JsonObject>()
   const { $id: ownName, ...own } = jsonOf(schema)
@@ -20,9 +20,8 @@ function standalone(schema: TSchema, $id: string, title: string): JsonObject {
   }
 }
 
-/** The JSON Schema files by path. */
 export function jsonSchemas(): ReadonlyMap<string, JsonObject> {
-  const events = placedEvents().flatMap(({ event }): [string, JsonObject][] => {
+  const events = eventsInTopics().flatMap(({ event }): [string, JsonObject][] => {
     const data = standalone(event.data, event.dataschema, event.type)
     const headers = standalone(headersOf(event), `${event.dataschema}:headers`, `Headers of ${event.type}`)
     const path = `events/${versionedName(event)}`

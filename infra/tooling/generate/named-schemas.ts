@@ -6,14 +6,12 @@ export type JsonObject = { [member: string]: Json }
 export const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A schema or example as plain JSON, without the symbols that TypeBox adds. */
+/** Plain JSON, without the symbols that TypeBox adds to schemas. */
 export const jsonOf = (value: object): JsonObject => JSON.parse(JSON.stringify(value))
 
 /**
- * Replaces every named schema (`$id`) inside the schema by a reference, and adds the replaced schemas to `found`, where
- * they have references in place of named schemas, too, and no `$id`.
- *
- * @param referTo makes the reference from a name, e.g. `#/components/schemas/Contact`
+ * Replaces every named schema (one with `$id`) by `$ref: referTo(name)`. Adds the replaced schemas to `found` by name,
+ * without `$id` and with references instead of nested named schemas.
  */
 export function extractNamed(
   schema: TSchema,
@@ -33,13 +31,12 @@ export function extractNamed(
   return isObject(visited) ? visited : {}
 }
 
-/** The names of the schema and of all schemas inside it. */
 export function namesIn(schema: TSchema): ReadonlySet<string> {
   const found = new Map<string, JsonObject>()
   extractNamed(schema, (name) => name, found)
   return new Set(found.keys())
 }
 
-/** The entries sorted by name, so that a document does not depend on the order of discovery. */
+/** Sorts by name, so that the document does not depend on the order in which schemas are found. */
 export const byName = (schemas: ReadonlyMap<string, JsonObject>): JsonObject =>
   Object.fromEntries([...schemas].toSorted(([a], [b]) => (a < b ? -1 : 1)))

@@ -1,7 +1,7 @@
 import swagger from '@fastify/swagger'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { type ErrorCode, errorCodes, errorTable } from '#schemas/errors.ts'
-import { type Contract, contractList, everywhere, type Payload, quotaHeaders } from '#schemas/http/contracts.ts'
+import { type Contract, commonErrors, contractList, type Payload, quotaHeaders } from '#schemas/http/contracts.ts'
 import { Problem } from '#schemas/http/problem.ts'
 import { extractNamed, isObject, type JsonObject, jsonOf } from './named-schemas.ts'
 
@@ -16,7 +16,6 @@ const errorHeaders: Partial<Record<ErrorCode, JsonObject>> = {
   service_unavailable: { 'Retry-After': retryAfter },
 }
 
-/** The English body of this error. */
 function problemExample(code: ErrorCode): Problem {
   const { status, title, message } = errorTable[code]
   return {
@@ -34,7 +33,7 @@ function problemExample(code: ErrorCode): Problem {
 }
 
 function errorResponses(contract: Contract, schemas: Map<string, JsonObject>): Record<string, JsonObject> {
-  const codes: readonly ErrorCode[] = [...contract.errors, ...everywhere]
+  const codes: readonly ErrorCode[] = [...contract.errors, ...commonErrors]
   const needsClient = (code: ErrorCode) => contract.permission !== null && contract.errors.includes(code)
   const byStatus = Map.groupBy(
     errorCodes.filter((code) => codes.includes(code)),
@@ -65,7 +64,7 @@ function errorResponses(contract: Contract, schemas: Map<string, JsonObject>): R
 
 const reference = (name: string): string => `${name}#`
 
-/** The route schema that @fastify/swagger reads. Adds every named schema to `schemas`. */
+/** The route schema for @fastify/swagger. Adds every named schema to `schemas`. */
 function routeSchema(contract: Contract, schemas: Map<string, JsonObject>): JsonObject {
   const content = ({ schema, examples }: Payload) => ({
     'application/json': {
@@ -103,7 +102,6 @@ function routeSchema(contract: Contract, schemas: Map<string, JsonObject>): Json
   }
 }
 
-/** The OpenAPI 3.1 document, generated from the contracts only. */
 export async function openapiDocument(): Promise<JsonObject> {
   const schemas = new Map<string, JsonObject>()
   const routes = contractList.map((contract) => ({ contract, schema: routeSchema(contract, schemas) }))
@@ -139,7 +137,6 @@ function memberAt(start: JsonObject, ...path: readonly string[]): JsonObject {
   }, start)
 }
 
-/** A Fastify app that only generates the document. */
 async function swaggerApp(): Promise<FastifyInstance> {
   const app = Fastify({ exposeHeadRoutes: false })
   app.setValidatorCompiler(() => () => true)

@@ -7,14 +7,12 @@ type Documents = ReadonlyMap<string, string>
 
 const isEventSchema = (path: string): boolean => path.startsWith('events/') && path.endsWith('.schema.json')
 
-const advice = 'Readers may depend on it. Add a new version of the event instead (infra/docs/recipes/add-an-event.md).'
+const advice =
+  'Consumers may depend on the released schema. Add a new version of the event instead (infra/docs/recipes/add-an-event.md).'
 
 /**
- * The documents that belong into `schemas/generated`: all except the event schemas that equal their released file.
- * So each schema exists once, and an event schema in `schemas/generated` is a change that is not released yet.
- *
- * @param folder the released files
- * @param documents all generated documents by path
+ * The documents for `schemas/generated`: all documents except event schemas that are equal to their file in the released
+ * `folder`. An event schema in `schemas/generated` is therefore a change that is not yet released.
  */
 export async function withoutReleased(folder: string, documents: Documents): Promise<Documents> {
   const kept = await Promise.all(
@@ -26,7 +24,7 @@ export async function withoutReleased(folder: string, documents: Documents): Pro
   return new Map(kept.flat())
 }
 
-/** One sentence for each incompatible change of a released event schema. The sentence begins with the released file. */
+/** Returns one sentence per incompatible change of a released event schema. */
 export async function findBreaks(folder: string, documents: Documents): Promise<readonly string[]> {
   const files = await readdir(join(folder, 'events')).catch(() => [])
   const paths = files.map((file) => `events/${file}`).filter(isEventSchema)
@@ -34,7 +32,7 @@ export async function findBreaks(folder: string, documents: Documents): Promise<
     paths.toSorted().map(async (path) => {
       const current = documents.get(path)
       if (current === undefined)
-        return [`${path}: the catalogue no longer has this version, but its records stay in the log.`]
+        return [`${path}: the catalogue no longer has this version, but the log still contains its records.`]
       const released = parse(path, await readFile(join(folder, path), 'utf8'))
       return incompatibilities(released, parse(path, current)).map((fault) => `${path}: ${fault} ${advice}`)
     }),
@@ -42,7 +40,7 @@ export async function findBreaks(folder: string, documents: Documents): Promise<
   return breaks.flat()
 }
 
-/** Writes the current event schemas to the released folder. Returns the number of files that changed. */
+/** Writes the current event schemas to the released folder. Returns the number of changed files. */
 export async function release(folder: string, documents: Documents): Promise<number> {
   let written = 0
   for (const [path, content] of documents) {

@@ -13,13 +13,13 @@ describe('error table', () => {
     }
   })
 
-  test.each(errorCodes)('%s has an error status and a code that fits into a URL fragment', (code) => {
+  test.each(errorCodes)('%s has an error status and is a valid URL fragment', (code) => {
     expect(errorTable[code].status).toBeGreaterThanOrEqual(400)
     expect(errorTable[code].status).toBeLessThan(600)
     expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/)
   })
 
-  test('the list of codes has every code of the table', () => {
+  test('errorCodes lists every code of the table in order', () => {
     expect(errorCodes).toEqual(Object.keys(errorTable))
     expect(errorCodes.length).toBeGreaterThan(0)
   })

@@ -10,7 +10,7 @@ describe('catalogue', () => {
     expect(all.map(([, topic]) => topic.partitions)).toEqual(all.map(() => partitionCount))
   })
 
-  test.each(all)('%s is never compacted, has unlimited retention and append time from the broker', (_alias, topic) => {
+  test.each(all)('%s is not compacted, has unlimited retention and uses LogAppendTime', (_alias, topic) => {
     expect(topic.key).toBe('job_id')
     expect(topic.config).toMatchObject({
       'cleanup.policy': 'delete',
@@ -20,19 +20,19 @@ describe('catalogue', () => {
     })
   })
 
-  test('an event type has one topic, and every version has its own name', () => {
+  test('topic names, event versions and data schema URNs are unique', () => {
     expect(new Set(all.map(([, topic]) => topic.name)).size).toBe(all.length)
     expect(new Set(events.map(({ type, version }) => `${type} ${version}`)).size).toBe(events.length)
     expect(new Set(events.map(({ dataschema }) => dataschema)).size).toBe(events.length)
   })
 
-  test.each(events)('the data schema of $type has the name of the event', ({ type, version, dataschema, data }) => {
+  test.each(events)('the data schema of $type is named after the event', ({ type, version, dataschema, data }) => {
     expect(type).toMatch(/^([A-Z][a-z]+){2,}$/)
     expect(dataschema).toBe(`urn:contact-import:events:${type}:${version}`)
     expect(data.$id).toBe(type)
   })
 
-  test('a topic with contacts is restricted', () => {
+  test('the topic whose events contain contacts is restricted', () => {
     const holdsContacts = (topic: Topic) => JSON.stringify(topic.events).includes('"$id":"Contact"')
     expect(all.filter(([, topic]) => holdsContacts(topic)).map(([, topic]) => topic.access)).toEqual(['restricted'])
   })

@@ -10,7 +10,7 @@ const events = all.flatMap((topic): readonly EventType[] => topic.events)
 const notCloudEvents: readonly string[] = [headerNames.contentType, headerNames.traceparent]
 
 describe('event headers', () => {
-  test('attribute headers are the prefix and lower-case letters and digits', () => {
+  test('CloudEvents headers are ce_ and up to 20 lower-case letters or digits', () => {
     const attributes = Object.values(headerNames).filter((name) => !notCloudEvents.includes(name))
     for (const name of attributes) expect(name).toMatch(/^ce_[a-z0-9]{1,20}$/)
   })
@@ -20,7 +20,7 @@ describe('event headers', () => {
     for (const attribute of Object.keys(Envelope.properties)) expect(names).toContain(`ce_${attribute}`)
   })
 
-  test('the headers of the events are exactly the header names of the envelope', () => {
+  test('the events use exactly the names of headerNames', () => {
     const described = new Set(events.flatMap((event) => Object.keys(headersOf(event).properties)))
     expect([...described].toSorted()).toEqual(Object.values(headerNames).toSorted())
   })

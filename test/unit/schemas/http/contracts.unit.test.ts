@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { errorCodes } from '#schemas/errors.ts'
 import {
   type Contract,
+  commonErrors,
   contractList,
   contracts,
-  everywhere,
   type Payload,
   permissions,
 } from '#schemas/http/contracts.ts'
@@ -17,7 +17,7 @@ const payloads = named.flatMap(([name, { body, responses }]): [string, Payload][
 ])
 
 describe('contracts', () => {
-  test('the endpoints are those of the interface and the list of jobs', () => {
+  test('the service has exactly these endpoints', () => {
     expect(named.map(([name]) => name)).toEqual([
       'POST /v1/contacts/import',
       'GET /v1/contacts/import',
@@ -34,14 +34,14 @@ describe('contracts', () => {
     for (const [name, { value }] of Object.entries(examples)) expect(faultsOf(schema, value), name).toEqual([])
   })
 
-  test('an example that does not match its schema is found', () => {
+  test('the example check reports a wrong or unknown member', () => {
     const [accepted] = Object.values(contracts.importContacts.responses[202].examples)
     const { schema } = contracts.importContacts.responses[202]
     expect(faultsOf(schema, { ...accepted?.value, job_id: 'not a UUID' })).not.toEqual([])
     expect(faultsOf(schema, { ...accepted?.value, surplus: true })).not.toEqual([])
   })
 
-  test.each(named)('the path parameters of %s are those of its URL', (_name, { url, params }) => {
+  test.each(named)('%s describes the path parameters of its URL', (_name, { url, params }) => {
     const inPath = [...url.matchAll(/:([a-z_]+)/g)].map(([, parameter]) => parameter)
     expect(Object.keys(params?.properties ?? {})).toEqual(inPath)
   })
@@ -50,14 +50,14 @@ describe('contracts', () => {
     for (const header of Object.keys(headers?.properties ?? {})) expect(header).toBe(header.toLowerCase())
   })
 
-  test.each(named)('%s lists each error once, and none that every request may get', (_name, { errors }) => {
+  test.each(named)('%s lists each error once and no common error', (_name, { errors }) => {
     expect(new Set(errors).size).toBe(errors.length)
-    expect(errors.filter((code) => everywhere.some((one) => one === code))).toEqual([])
+    expect(errors.filter((code) => commonErrors.some((one) => one === code))).toEqual([])
     expect(errors.filter((code) => !errorCodes.includes(code))).toEqual([])
   })
 
   test.each(named)(
-    '%s can refuse the API key exactly when it needs a permission',
+    '%s lists the API key errors if and only if it requires a permission',
     (_name, { permission, errors, url }) => {
       expect(errors.includes('unauthorized')).toBe(permission !== null)
       expect(errors.includes('permission_denied')).toBe(permission !== null)
@@ -65,18 +65,18 @@ describe('contracts', () => {
     },
   )
 
-  test('every error of the table can be returned somewhere', () => {
-    const beyondEndpoints = ['route_not_found', 'method_not_allowed']
-    const answered = new Set<string>([
+  test('every error code belongs to an endpoint, to all endpoints or to routing', () => {
+    const routingErrors = ['route_not_found', 'method_not_allowed']
+    const returned = new Set<string>([
       ...contractList.flatMap(({ errors }) => errors),
-      ...everywhere,
-      ...beyondEndpoints,
+      ...commonErrors,
+      ...routingErrors,
     ])
-    expect(errorCodes.filter((code) => !answered.has(code))).toEqual([])
+    expect(errorCodes.filter((code) => !returned.has(code))).toEqual([])
   })
 
   test('every permission is required by an endpoint', () => {
-    const asked = new Set(contractList.flatMap(({ permission }) => permission ?? []))
-    expect([...asked].toSorted()).toEqual(permissions.toSorted())
+    const required = new Set(contractList.flatMap(({ permission }) => permission ?? []))
+    expect([...required].toSorted()).toEqual(permissions.toSorted())
   })
 })

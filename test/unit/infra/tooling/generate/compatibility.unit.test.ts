@@ -29,7 +29,7 @@ const released: JsonObject = {
   },
 }
 
-/** The released schema with one member of it replaced, by its path; `undefined` removes it. */
+/** Copies the released schema and replaces the value at the path. `undefined` removes the member. */
 function changed(path: string, value: unknown): JsonObject {
   const copy: JsonObject = structuredClone(released)
   const names = path.split('/')
@@ -54,14 +54,14 @@ describe('a released schema', () => {
     ['has one more optional member inside a named schema', changed('$defs/Contact/properties/added', {})],
     ['lists the required members in another order', changed('required', ['size', 'id', 'code', 'contacts'])],
     [
-      'lists the options in another order',
+      'has the `anyOf` options in another order',
       changed('properties/code/anyOf', [
         { const: 'b', type: 'string' },
         { const: 'a', type: 'string' },
       ]),
     ],
     [
-      'contains a schema instead of a reference to it',
+      'has an inline schema instead of a reference',
       changed('properties/contacts/items', (released.$defs as JsonObject).Contact),
     ],
   ])('is compatible when it %s', (_name, current) => {
@@ -81,7 +81,7 @@ describe('a released schema', () => {
     ['properties/code/anyOf/1/const', 'c', '/code no longer allows {"const":"b","type":"string"}.'],
     ['properties/code/anyOf/2', { const: 'c' }, '/code now also allows {"const":"c"}.'],
     ['properties/contacts/minItems', 0, '/contacts has minItems 0 instead of 1.'],
-    ['properties/contacts/items', undefined, '/contacts has another kind of items.'],
+    ['properties/contacts/items', undefined, '/contacts has items in one version only.'],
     ['$defs/Contact/properties/phone/type', 'number', '/contacts/*/phone has type "number" instead of "string".'],
     ['$defs/Contact/properties/description', undefined, '/contacts/*/description was removed.'],
     ['$defs/Contact/required', [], '/contacts/*/phone may now be absent.'],

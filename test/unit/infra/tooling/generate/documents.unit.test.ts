@@ -40,7 +40,7 @@ const validator = () => {
   return ajv
 }
 
-test('the same schemas give the same bytes, and each document ends with a newline', async () => {
+test('generation is deterministic, and each document ends with a newline', async () => {
   expect(await generatedDocuments()).toEqual(documents)
   for (const [path, content] of documents) expect(content.endsWith('\n'), path).toBe(true)
 })
@@ -69,7 +69,7 @@ describe('openapi.json', () => {
     }
   })
 
-  test('it is 3.1 and describes exactly the contracts', () => {
+  test('the version is 3.1 and the paths are exactly those of the contracts', () => {
     expect(openapi().openapi).toMatch(/^3\.1\.\d$/)
     const paths = isObject(openapi().paths) ? openapi().paths : {}
     const described = Object.entries(paths ?? {}).flatMap(([path, methods]) =>
@@ -82,7 +82,7 @@ describe('openapi.json', () => {
 })
 
 describe('asyncapi.json', () => {
-  test('an AsyncAPI parser finds no error', async () => {
+  test('the AsyncAPI parser reports no error', async () => {
     const { document, diagnostics } = await new Parser().parse(textOf('asyncapi.json'))
     expect(diagnostics.filter(({ severity }) => severity <= 1)).toEqual([])
     const addresses = document
@@ -96,12 +96,12 @@ describe('asyncapi.json', () => {
     )
   })
 
-  test('the parser finds an error in a wrong document', async () => {
+  test('the AsyncAPI parser reports a misspelt keyword', async () => {
     const { diagnostics } = await new Parser().parse(textOf('asyncapi.json').replaceAll('"address"', '"adress"'))
     expect(diagnostics.filter(({ severity }) => severity <= 1)).not.toEqual([])
   })
 
-  test('exactly the topics and messages with contacts are marked as personal data', () => {
+  test('only topics and messages with contacts have x-personal-data true', () => {
     const marked = [...objectsIn(JSON.parse(textOf('asyncapi.json')))]
       .filter((object) => object['x-personal-data'] === true && typeof object.title === 'string')
       .map(({ title }) => title)
@@ -113,7 +113,7 @@ describe('asyncapi.json', () => {
     ])
   })
 
-  test('every member of events and headers is marked as personal data or not; members of a contact are', () => {
+  test('every member has x-personal-data, which is true only for contacts and their members', () => {
     const document: JsonObject = JSON.parse(textOf('asyncapi.json'))
     const members = [...objectsIn(document)].flatMap(({ properties }) =>
       isObject(properties) ? Object.entries(properties) : [],
@@ -124,7 +124,7 @@ describe('asyncapi.json', () => {
     expect(about.map(([name]) => name).toSorted()).toEqual(['additional_fields', 'contacts', 'phone', 'tags'])
   })
 
-  test('every topic has its key, partitions, retention, guarantee and readers', () => {
+  test('every topic has its key, partitions, retention, delivery guarantee and access', () => {
     for (const [alias, topic] of Object.entries(topics)) {
       expect(at(JSON.parse(textOf('asyncapi.json')), `#/channels/${alias}`)).toMatchObject({
         address: topic.name,
@@ -139,7 +139,7 @@ describe('asyncapi.json', () => {
 })
 
 describe('JSON Schemas', () => {
-  test('each compiles in strict mode without other files', () => {
+  test('every schema compiles in strict mode without other files', () => {
     const paths = [...documents.keys()].filter((path) => path.endsWith('.schema.json'))
     expect(paths.length).toBe(1 + 2 * Object.values(topics).flatMap((topic: Topic) => [...topic.events]).length)
     for (const path of paths) expect(() => validator().compile(JSON.parse(textOf(path))), path).not.toThrow()
@@ -147,7 +147,7 @@ describe('JSON Schemas', () => {
 })
 
 describe('errors.md', () => {
-  test.each(errorCodes)('%s has its anchor and both languages', (code) => {
+  test.each(errorCodes)('%s has a section with both languages', (code) => {
     const [, section = ''] = textOf('errors.md').split(`\n## ${code}\n`)
     expect(section).toMatch(/^\n+Status \d{3}\..*\n+\|[^\n]+\n\|[^\n]+\n\| en \|[^\n]+\n\| ru \|/)
   })
@@ -159,7 +159,7 @@ describe('events.md', () => {
   })
 
   test.each(Object.values<Topic>(topics).flatMap(({ events }) => events.map((event: EventType) => event)))(
-    '$type has every member, every header and its sample',
+    'the section of $type has every member, every header and a sample',
     (event) => {
       const [, section = ''] = textOf('events.md').split(`\n## ${event.type}\n`)
       const [own = ''] = section.split('\n## ')

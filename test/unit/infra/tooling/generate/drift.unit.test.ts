@@ -23,7 +23,7 @@ async function drifted(): Promise<void> {
   await writeFile(join(folder, 'events/removed-event.json'), 'left\n')
 }
 
-test('missing, changed and left-over files are found, and nothing is written', async () => {
+test('findDrift reports missing, changed and left-over files and writes nothing', async () => {
   await drifted()
   const before = await readdir(folder, { recursive: true })
   expect(await findDrift(folder, documents)).toEqual([
@@ -35,13 +35,13 @@ test('missing, changed and left-over files are found, and nothing is written', a
   expect(await readFile(join(folder, 'events/changed.json'), 'utf8')).toBe('old\n')
 })
 
-test('after generating there is no drift', async () => {
+test('removeDrift leaves no drift', async () => {
   await drifted()
   await removeDrift(folder, documents, await findDrift(folder, documents))
   expect(await findDrift(folder, documents)).toEqual([])
 })
 
-test('in a folder that does not exist every file is missing', async () => {
+test('findDrift reports every file as missing if the folder does not exist', async () => {
   const drift = await findDrift(join(folder, 'none'), documents)
   expect(drift.map(({ is }) => is)).toEqual(['missing', 'missing', 'missing'])
 })

@@ -17,7 +17,7 @@ function temporaryFolder(): string {
 const schema = (size: object) => JSON.stringify({ type: 'object', properties: { size } })
 const path = 'events/ChunkSent.v1.schema.json'
 
-test('this repository breaks no released schema, and every event version is released with a sample', async () => {
+test('the current schemas are compatible with the released ones, and every event version has a released sample', async () => {
   const documents = await generatedDocuments()
   expect(await findBreaks(repository, documents)).toEqual([])
   const files = readdirSync(join(repository, 'events')).map((file) => `events/${file}`)
@@ -30,7 +30,7 @@ test('this repository breaks no released schema, and every event version is rele
   expect(files).toEqual(expect.arrayContaining(samples))
 })
 
-test('an incompatible change is reported with its file and with advice', async () => {
+test('an incompatible change is reported with the file and the next step', async () => {
   const folder = temporaryFolder()
   await release(folder, new Map([[path, schema({ type: 'integer' })]]))
   expect(await findBreaks(folder, new Map([[path, schema({ type: 'integer' })]]))).toEqual([])
@@ -59,7 +59,7 @@ test('a release writes only the event schemas that differ', async () => {
   expect(await release(folder, documents)).toBe(0)
 })
 
-test('a released event schema is not generated again; a changed or new one is, and so is every other document', async () => {
+test('only an event schema equal to its released file is left out of the generated documents', async () => {
   const folder = temporaryFolder()
   await release(folder, new Map([[path, schema({})]]))
   const others: [string, string][] = [
@@ -71,7 +71,7 @@ test('a released event schema is not generated again; a changed or new one is, a
   expect([...(await withoutReleased(folder, new Map([changed, ...others])))]).toEqual([changed, ...others])
 })
 
-test('this repository keeps each event schema once', async () => {
+test('no event schema is unreleased', async () => {
   const kept = await withoutReleased(repository, await generatedDocuments())
   expect([...kept.keys()].filter((name) => name.startsWith('events/'))).toEqual([])
 })
