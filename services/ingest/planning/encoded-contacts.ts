@@ -18,14 +18,18 @@ export type EncodedContact = {
   readonly canonical: boolean
 }
 
-/** Encodes parsed contacts. `additionalFields` are written as JSON.stringify writes them. */
-export function encodeContacts(contacts: readonly ContactInput[]): EncodedContacts {
-  const parts: string[] = []
+/**
+ * Encodes parsed contacts. `additionalFields` are written as JSON.stringify writes them. `expectedBytes` is the size of
+ * the first buffer; a larger result only costs a copy.
+ */
+export function encodeContacts(contacts: readonly ContactInput[], expectedBytes: number): EncodedContacts {
+  let json: Buffer = Buffer.allocUnsafe(expectedBytes)
   let at = 0
   const append = (value: unknown): number => {
     const text = JSON.stringify(value)
-    parts.push(text)
-    at += Buffer.byteLength(text)
+    const maxBytes = at + text.length * maxBytesPerCodeUnit
+    if (maxBytes > json.length) json = copyOf(json, Math.max(maxBytes, json.length * 2))
+    at += json.write(text, at)
     return at
   }
   const encoded = contacts.map(({ phone, tags, additionalFields }): EncodedContact => {
@@ -35,7 +39,16 @@ export function encodeContacts(contacts: readonly ContactInput[]): EncodedContac
     const fieldsEnd = additionalFields === undefined ? 0 : append(additionalFields)
     return { phone, tagsStart, tagsEnd, fieldsStart, fieldsEnd, canonical: true }
   })
-  return { json: Buffer.from(parts.join('')), contacts: encoded }
+  return { json: json.subarray(0, at), contacts: encoded }
+}
+
+/** UTF-8 needs at most this many bytes for one UTF-16 code unit. */
+const maxBytesPerCodeUnit = 3
+
+function copyOf(source: Buffer, bytes: number): Buffer {
+  const copy = Buffer.allocUnsafe(bytes)
+  source.copy(copy)
+  return copy
 }
 
 /** Bytes around the tags and fields of one contact, with the comma before it. */

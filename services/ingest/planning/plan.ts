@@ -54,7 +54,9 @@ export function plan(request: PlanRequest): Planned | Refused {
 /** The same as `plan`, without the scan: for a body that the scan does not support. */
 export function planByParser(request: PlanRequest): Planned | Refused {
   const parsed = parseContacts(request.body, request.maxContacts)
-  return parsed.is === 'refused' ? parsed : planContacts(request, encodeContacts(parsed.contacts))
+  return parsed.is === 'refused'
+    ? parsed
+    : planContacts(request, encodeContacts(parsed.contacts, request.body.byteLength))
 }
 
 /** Plans contacts that were already scanned or parsed. The only planner: a dry run differs in its response alone. */
