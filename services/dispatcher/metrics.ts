@@ -33,15 +33,23 @@ export function createDispatchMetrics(meter: Meter): DispatchMetrics {
   const attempts = meter.createCounter('dispatcher.attempts', { description: 'Attempts by outcome' })
   const contacts = meter.createCounter('dispatcher.contacts', { description: 'Contacts by outcome of their chunk' })
   const calls = meter.createHistogram('dispatcher.call.duration', { unit: 'ms', description: 'Calls to the AI system' })
-  const appends = meter.createHistogram('dispatcher.append.duration', { unit: 'ms', description: 'Time to append an outcome' })
+  const appends = meter.createHistogram('dispatcher.append.duration', {
+    unit: 'ms',
+    description: 'Time to append an outcome',
+  })
   const replans = meter.createCounter('dispatcher.replans', { description: 'Waiting chunks planned again' })
-  const recoveries = meter.createHistogram('dispatcher.recovery.duration', { unit: 'ms', description: 'Recovery of a partition' })
+  const recoveries = meter.createHistogram('dispatcher.recovery.duration', {
+    unit: 'ms',
+    description: 'Recovery of a partition',
+  })
   const gauges = {
     calls: meter.createObservableGauge('dispatcher.calls', { description: 'Running calls' }),
     limit: meter.createObservableGauge('dispatcher.calls.limit', { description: 'Calls allowed' }),
     breaker: meter.createObservableGauge('dispatcher.breaker', { description: '0 closed, 1 half open, 2 open' }),
     recording: meter.createObservableGauge('dispatcher.recording', { description: 'Outcomes that are being appended' }),
-    waiting: meter.createObservableGauge('dispatcher.waiting', { description: 'Chunks held without a running attempt' }),
+    waiting: meter.createObservableGauge('dispatcher.waiting', {
+      description: 'Chunks held without a running attempt',
+    }),
     partitions: meter.createObservableGauge('dispatcher.partitions', { description: 'Partitions owned' }),
   }
   return {

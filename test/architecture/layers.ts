@@ -87,6 +87,11 @@ const exceptions: readonly { readonly from: RegExp; readonly to: RegExp; readonl
     to: /^test\/support\//,
     because: 'npm test starts Kafka and MongoDB once for all tiers',
   },
+  {
+    from: /^test\/unit\/infra\/bench\//,
+    to: /^infra\/bench\//,
+    because: 'these are the tests of the benchmarks',
+  },
 ]
 
 const pattern = (prefix: string): RegExp => new RegExp(`^${prefix.replaceAll('*', '([^/]+)')}`)
