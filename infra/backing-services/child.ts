@@ -9,32 +9,31 @@ export type ChildOptions = {
   readonly command: string
   readonly args: readonly string[]
   readonly cwd?: string
-  /** Added to the variables of this process; `undefined` removes one. */
+  /** Added to the variables of this process; `undefined` removes a variable. */
   readonly env?: Environment
-  /** Runs the child in a process group of its own, which Ctrl-C in our terminal does not reach. */
+  /** Runs the child in its own process group, so that Ctrl-C in the terminal sends no signal to the child. */
   readonly ownGroup?: boolean
-  /** How many characters of the output are kept, by default the last 200,000. */
+  /** Keeps the last characters of the output, 200,000 by default. */
   readonly keptOutput?: number
-  /** Receives what the child writes; `output()` is then empty. */
+  /** The child writes its output to this file; `output()` is then empty. */
   readonly logFile?: string
-  /** Opens a channel for messages to and from a Node process, which gets `disconnect` when this process dies. */
+  /** Opens an IPC channel to a Node process, which gets `disconnect` when this process ends. */
   readonly ipc?: boolean
 }
 
-/** How a child ended: its exit code, or null and the signal that ended it. */
+/** Without an exit code, `signal` ended the child. */
 export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
 
 export type Child = {
   readonly pid: number
-  /** For messages and streams. */
   readonly process: ChildProcess
   readonly exited: Promise<Exit>
   isRunning(): boolean
-  /** stdout and stderr together, as far as they are kept. */
+  /** The kept part of stdout and stderr, in the order of arrival. */
   output(): string
-  /** Sends a signal to the child, with `ownGroup` also to the children it started. Does nothing when all have ended. */
+  /** Sends a signal to the child, with `ownGroup` to its whole process group. Does nothing when the child has ended. */
   kill(signal: NodeJS.Signals): void
-  /** Sends SIGTERM, and SIGKILL to a child that still runs after `withinMs`. */
+  /** Sends SIGTERM, then SIGKILL after `withinMs`. */
   stop(withinMs: number): Promise<Exit>
 }
 
@@ -58,7 +57,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   const exited = new Promise<Exit>((resolve) => child.once('close', (code, signal) => resolve({ code, signal })))
   await once(child, 'spawn')
   const { pid } = child
-  if (pid === undefined) throw new Error(`${command} was started and has no process id.`)
+  if (pid === undefined) throw new Error(`${command} was started but has no process id.`)
   const isRunning = () => child.exitCode === null && child.signalCode === null
   const kill = (signal: NodeJS.Signals) => void sendSignal(ownGroup ? -pid : pid, signal)
   const stop = (withinMs: number) => {
@@ -72,7 +71,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   return { pid, process: child, exited, isRunning, output: () => output, kill, stop }
 }
 
-/** Sends a signal to a process, or to a process group with a negative number. False when there is none. */
+/** Sends a signal to a process, or to a process group if `pid` is negative. False when the process does not exist. */
 export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, signal)

@@ -5,7 +5,7 @@ import { endLeftover, type RecordedProcess } from './leftovers.ts'
 import { freePort, isPortFree } from './ports.ts'
 import { StartFault } from './start-fault.ts'
 
-/** `services.json`: the addresses and processes of a running system; removed by an orderly stop. */
+/** The content of `services.json`: addresses and processes of a running system. A normal stop removes the file. */
 export type RunningServices = {
   readonly launcherPid?: number
   readonly kafkaBrokers?: readonly string[]
@@ -14,7 +14,7 @@ export type RunningServices = {
   readonly processes?: Readonly<Record<string, RecordedProcess>>
 }
 
-/** `backing-services.json`: what every start with this data directory has in common. */
+/** The content of `backing-services.json`: settings that each later start reuses. */
 export type RememberedChoices = {
   readonly provider?: 'docker' | 'native'
   readonly ports?: Readonly<Record<string, number>>
@@ -44,7 +44,7 @@ export async function openDataDir(path: string) {
       record({ processes: { ...running().processes, [name]: process } })
     },
     remember: (change: RememberedChoices) => writeJson(choicesFile, { ...choices(), ...change }),
-    /** The port that `name` had at the last start, if it is free or `inUse` by that start, else a new one. */
+    /** The port of the last start if it is free, or if `inUse` (that start still uses it). Otherwise a new port. */
     async portFor(name: string, inUse = false): Promise<number> {
       const { ports = {} } = choices()
       const last = ports[name]
@@ -53,7 +53,7 @@ export async function openDataDir(path: string) {
       writeJson(choicesFile, { ...choices(), ports: { ...choices().ports, [name]: port } })
       return port
     },
-    /** To be called when every recorded process has ended. */
+    /** Call `close` after every recorded process has ended. */
     close() {
       rmSync(runningFile, { force: true })
       unlock()
@@ -61,7 +61,7 @@ export async function openDataDir(path: string) {
   }
 }
 
-/** SQLite's exclusive lock: the kernel holds it for the process and releases it however the process ends. */
+/** Uses SQLite's exclusive lock, because the kernel releases the lock even when the process is killed. */
 function lock(path: string): () => void {
   const database = new DatabaseSync(join(path, 'start.lock'), { timeout: 0 })
   try {
@@ -77,7 +77,7 @@ function lock(path: string): () => void {
   return () => database.close()
 }
 
-/** The content of a file of this module; empty when the file is missing or damaged. */
+/** Returns an empty object when the file is missing or damaged. */
 function readJson<T extends object>(path: string): Partial<T> {
   try {
     const value: unknown = JSON.parse(readFileSync(path, 'utf8'))

@@ -12,7 +12,7 @@ import { StartFault } from './start-fault.ts'
 
 const readyWithinMs = 90_000
 
-/** Whether Docker Compose can run the services: an engine answers, and it has or can pull their images. */
+/** Whether Docker Compose can run the services. Pulls the images that are missing. */
 export async function canUseCompose(context: StartContext, names: readonly ServiceName[]): Promise<boolean> {
   const { environment, signal } = context
   if (!(await engineAnswers(signal))) return false
@@ -35,16 +35,18 @@ export async function startByCompose(
   const inUse = (await project.run(['ps', '--quiet'], signal)).output.trim() !== ''
   const ports = { kafka: await dataDir.portFor('kafka', inUse), mongodb: await dataDir.portFor('mongodb', inUse) }
   async function stop() {
-    // Not with the signal of the start: the containers must also stop after that was aborted.
+    // The signal of the start may already be aborted, and the containers must still stop.
     const { code, output } = await project.run(['down', '--remove-orphans'], new AbortController().signal, ports)
     if (code === 0) return
     const command = `docker compose --project-name ${project.name} down`
-    say(`Docker could not stop Kafka and MongoDB (${reasonIn(output)}). Their data is kept; run: ${command}`)
+    say(
+      `Docker could not stop Kafka and MongoDB (${reasonIn(output)}). Their data is kept. To stop them, run: ${command}`,
+    )
   }
   say('Starting Kafka and MongoDB with Docker Compose …')
   try {
     const { code, output } = await project.run(['up', '--detach', ...names], signal, ports)
-    if (code !== 0) throw new StartFault(`Docker Compose could not start ${names.join(' and ')}: ${reasonIn(output)}`)
+    if (code !== 0) throw composeFailed(names, output)
     dataDir.remember({ provider: 'docker' })
     await Promise.all(names.map((name) => untilReady(name, `127.0.0.1:${ports[name]}`, context)))
   } catch (error) {
@@ -58,15 +60,22 @@ export async function startByCompose(
   }
 }
 
-/** Removes the containers and volumes of a data directory. Rejects with a `StartFault` when Docker cannot. */
+const composeFailed = (names: readonly ServiceName[], output: string) =>
+  new StartFault(
+    `Docker Compose could not start ${names.join(' and ')} (${reasonIn(output)}): correct the fault in Docker, or set KAFKA_BROKERS and MONGODB_URL to your own servers.`,
+  )
+
+/** Removes the containers and volumes of a data directory. Rejects with a `StartFault` when Docker fails. */
 export async function removeComposeProject(dataDir: string, environment: Environment): Promise<void> {
   const project = composeProject(dataDir, environment)
   const { code, output } = await project.run(['down', '--volumes', '--remove-orphans'], AbortSignal.timeout(120_000))
   if (code === 0) return
-  throw new StartFault(`Docker could not remove the data (${reasonIn(output)}): start Docker and run this again.`)
+  throw new StartFault(
+    `Docker could not remove the data (${reasonIn(output)}): start Docker and run npm run reset again.`,
+  )
 }
 
-/** The project of one data directory; `run` gives it ports for the commands in which they do not matter. */
+/** The Compose file requires ports for every command, so `run` has defaults for commands that do not use them. */
 function composeProject(dataDir: string, environment: Environment) {
   const name = `contact-import-${createHash('sha256').update(dataDir).digest('hex').slice(0, 8)}`
   const images = imagesOf(environment)

@@ -6,7 +6,6 @@ export type ServiceName = 'kafka' | 'mongodb'
 
 type Context = { readonly say: (sentence: string) => void; readonly signal: AbortSignal }
 
-/** The images of the backing services; KAFKA_IMAGE and MONGODB_IMAGE replace them. */
 export function imagesOf({ KAFKA_IMAGE, KAFKA_VERSION, MONGODB_IMAGE }: Environment): Record<ServiceName, string> {
   return {
     kafka: KAFKA_IMAGE || `apache/kafka:${KAFKA_VERSION || defaultKafkaVersion}`,
@@ -14,18 +13,17 @@ export function imagesOf({ KAFKA_IMAGE, KAFKA_VERSION, MONGODB_IMAGE }: Environm
   }
 }
 
-/** Whether a Docker engine can be reached. */
 export async function engineAnswers(signal: AbortSignal): Promise<boolean> {
   const { code } = await runTool({ command: 'docker', args: ['version'], signal, timeoutMs: 5_000 })
   return code === 0
 }
 
-/** Pulls the images that the engine does not have. False when one cannot be pulled, after at most 15 s without a registry. */
+/** Pulls the missing images. False when a pull fails or prints nothing for 15 s. */
 export async function hasImages(images: readonly string[], { say, signal }: Context): Promise<boolean> {
   for (const image of images) {
     const present = await docker(['image', 'inspect', image], signal)
     if (present.code === 0) continue
-    say(`Pulling ${image}; this can take some minutes …`)
+    say(`Docker is pulling ${image}. This can take some minutes …`)
     const pulled = await runTool({ command: 'docker', args: ['pull', image], signal, firstOutputWithinMs: 15_000 })
     if (pulled.code === 0) continue
     say(`${image} cannot be pulled.`)
@@ -35,8 +33,8 @@ export async function hasImages(images: readonly string[], { say, signal }: Cont
 }
 
 /**
- * Runs a docker command in a process group of its own, because Ctrl-C must not interrupt a command that stops containers.
- * A SIGINT that arrives before the new process has left our group ends it; the command is then repeated.
+ * Runs a docker command in its own process group, because Ctrl-C must not interrupt a command that stops containers.
+ * Ctrl-C can still end the new process before its group is set; the command is then repeated.
  */
 export async function docker(args: readonly string[], signal: AbortSignal, env: Environment = {}): Promise<ToolResult> {
   for (;;) {

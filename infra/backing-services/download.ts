@@ -3,20 +3,20 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { Environment } from './child.ts'
 
-/** The user's cache for downloads, outside every checkout, so that clones share it. */
+/** The cache is outside the checkout, so that all clones of a user share the downloads. */
 export function cacheDir({ XDG_CACHE_HOME }: Environment): string {
   return join(XDG_CACHE_HOME || join(homedir(), '.cache'), 'contact-import')
 }
 
 export type Download = {
-  /** Names the content: another version has another name. */
+  /** Must differ between versions. */
   readonly name: string
   readonly fill: (directory: string) => Promise<void>
 }
 
 /**
- * The directory of a download in the cache. `fill` is called when the cache does not have it; the directory gets its
- * name when `fill` has resolved, so that an incomplete download is never used.
+ * Returns the directory of a download in the cache. Calls `fill` when the directory is missing. `fill` writes to a
+ * temporary directory that is renamed at the end, so that an incomplete download is never used.
  */
 export async function cached(cache: string, { name, fill }: Download): Promise<string> {
   const target = join(cache, name)

@@ -14,13 +14,15 @@ const alternatives = 'start Docker, or set KAFKA_BROKERS to your own brokers'
 
 type Request = Pick<StartContext, 'environment' | 'say' | 'signal'>
 
-/** The Java and the class path to run Kafka with. Maven downloads Kafka at the first call. */
+/** Returns the Java command and the class path that run Kafka. The first call downloads Kafka with Maven. */
 export async function installKafka(request: Request): Promise<{ java: string; classPath: string }> {
   const java = await findJava(request)
   const version = request.environment.KAFKA_VERSION || defaultKafkaVersion
   const list = join(files, `${version}.sha256`)
   if (!existsSync(list)) {
-    throw new StartFault(`${files} has no checksums for Kafka ${version}: set KAFKA_VERSION to a version that has.`)
+    throw new StartFault(
+      `Kafka ${version} is not supported: set KAFKA_VERSION to a version with a checksum file in ${files}.`,
+    )
   }
   const checksums = readFileSync(list, 'utf8')
   const jars = await cached(cacheDir(request.environment), {
@@ -39,10 +41,10 @@ async function findJava({ environment: { JAVA_HOME }, signal }: Request): Promis
   const version = javaMajor(output)
   if (version !== undefined && version >= oldestJava) return java
   const found = version === undefined ? 'no Java was found' : `${java} is version ${version}`
-  throw new StartFault(`Kafka needs Java ${oldestJava} or newer and ${found}: install Java, or ${alternatives}.`)
+  throw new StartFault(`Kafka needs Java ${oldestJava} or newer, but ${found}: install Java, or ${alternatives}.`)
 }
 
-/** The feature release in the output of `java -version`: 17 of "17.0.15", 8 of "1.8.0_392". */
+/** The major version in the output of `java -version`: 17 for "17.0.15", 8 for "1.8.0_392". */
 export function javaMajor(output: string): number | undefined {
   const match = /version "(?:1\.)?(\d+)/.exec(output)
   return match?.[1] === undefined ? undefined : Number(match[1])
@@ -68,14 +70,13 @@ async function download(version: string, directory: string, { say, signal }: Req
   )
 }
 
-/** Compares the downloaded files with the committed checksums. */
 function verify(directory: string, checksums: string): void {
   const downloaded = readdirSync(directory).sort()
   const lines = downloaded.map((name) => `${sha256(readFileSync(join(directory, name)))}  ${name}\n`)
   if (lines.join('') === checksums) return
   const wrong = lines.filter((line) => !checksums.includes(line)).map((line) => line.trimEnd().split('  ')[1])
-  const what = wrong.length > 0 ? `${wrong.join(', ')} has another checksum than expected` : 'files are missing'
-  throw new StartFault(`The download of Kafka is not used because ${what}: remove ~/.m2/repository and start again.`)
+  const what = wrong.length > 0 ? `the checksum of ${wrong.join(', ')} is wrong` : 'files are missing'
+  throw new StartFault(`The downloaded Kafka was rejected because ${what}: remove ~/.m2/repository and try again.`)
 }
 
 const sha256 = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex')

@@ -7,7 +7,7 @@ import { type NativeServer, type StartContext, startServer } from './native-serv
 import { reasonIn, runTool } from './run-tool.ts'
 import { StartFault } from './start-fault.ts'
 
-/** One broker that is its own controller (KRaft), on 127.0.0.1, with its data in `<DATA_DIR>/kafka`. */
+/** Starts one broker that is also the KRaft controller, on 127.0.0.1, with its data in `<DATA_DIR>/kafka`. */
 export async function startKafka(context: StartContext): Promise<NativeServer> {
   const { dataDir, signal, kafkaProperties = {} } = context
   const { java, classPath } = await installKafka(context)
@@ -36,7 +36,7 @@ export async function startKafka(context: StartContext): Promise<NativeServer> {
   )
 }
 
-/** Rejects unless the broker is registered with its controller. */
+/** Rejects while the broker is not registered with its controller. */
 export async function probeKafka(broker: string): Promise<void> {
   const admin = createKafka({ brokers: [broker], clientId: 'contact-import.probe' }).admin()
   try {
@@ -48,12 +48,12 @@ export async function probeKafka(broker: string): Promise<void> {
   }
 }
 
-/** `log.dirs` is relative to the working directory, because Kafka takes a comma in a path as a separator. */
+/** `log.dirs` is relative, because an absolute path may contain a comma, which Kafka reads as a separator. */
 function serverProperties(port: number, controllerPort: number, changes: Readonly<Record<string, string>>): string {
   const settings: Readonly<Record<string, string | number | boolean>> = {
     'process.roles': 'broker,controller',
     'node.id': 1,
-    // The static list of voters: unlike the dynamic quorum it accepts another port at the next start, and Kafka 3.9 has it.
+    // A static quorum, because a dynamic quorum does not accept another port at the next start.
     'controller.quorum.voters': `1@127.0.0.1:${controllerPort}`,
     listeners: `CLIENT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
     'advertised.listeners': `CLIENT://127.0.0.1:${port}`,
@@ -66,12 +66,12 @@ function serverProperties(port: number, controllerPort: number, changes: Readonl
     'min.insync.replicas': 1,
     'offsets.topic.replication.factor': 1,
     'offsets.topic.num.partitions': 10,
-    // Consumers must find their offsets again after a development system was not used for months.
+    // Ten years, so that consumer groups keep their offsets in a system that is rarely started.
     'offsets.retention.minutes': 5_256_000,
     'transaction.state.log.replication.factor': 1,
     'transaction.state.log.min.isr': 1,
     'group.initial.rebalance.delay.ms': 0,
-    // A killed broker can register again only after its last session has ended.
+    // Short, because a killed broker can register again only after its session has expired.
     'broker.session.timeout.ms': 4_000,
     'broker.heartbeat.interval.ms': 1_000,
   }
@@ -87,7 +87,7 @@ function serverProperties(port: number, controllerPort: number, changes: Readonl
 
 type Format = { readonly java: string; readonly classPath: string; readonly home: string; readonly signal: AbortSignal }
 
-/** Formats the storage in a temporary folder and renames it, so that an interrupted format is repeated. */
+/** Formats the storage in a temporary folder, then renames it. An interrupted format is repeated at the next start. */
 async function formatOnce({ java, classPath, home, signal }: Format): Promise<void> {
   if (existsSync(join(home, 'data'))) return
   const temporary = join(home, 'format')
@@ -98,7 +98,7 @@ async function formatOnce({ java, classPath, home, signal }: Format): Promise<vo
     command: java,
     args: [
       ...['-Xmx128m', '-XX:TieredStopAtLevel=1', '-cp', classPath, 'kafka.tools.StorageTool', 'format'],
-      // The equals sign keeps an id that begins with a dash from being read as an option.
+      // Without the equals sign, an id that begins with a dash would be parsed as an option.
       ...[`--cluster-id=${randomBytes(16).toString('base64url')}`, '--config', 'server.properties'],
     ],
     cwd: temporary,

@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs'
 import { fixedDelay, retry, tryAgain } from '#shared/runtime/retry.ts'
 import { sendSignal } from './child.ts'
 
-/** A process of a start. Its arguments identify it, because another process may get the same pid later. */
+/** A process of a start. The pid alone is not enough, because the kernel reuses pids. */
 export type RecordedProcess = { readonly pid: number; readonly args: readonly string[] }
 
-/** Ends a process with SIGTERM, or with SIGKILL after 20 s. Leaves a process with the same pid but other arguments alone. */
+/** Ends a process with SIGTERM, or with SIGKILL after 20 s. Sends no signal to a process with other arguments. */
 export async function endLeftover(recorded: RecordedProcess): Promise<void> {
   // A process that was paused by SIGSTOP acts on SIGTERM only after SIGCONT.
   for (const signal of ['SIGTERM', 'SIGCONT', 'SIGKILL'] as const) {
@@ -16,12 +16,12 @@ export async function endLeftover(recorded: RecordedProcess): Promise<void> {
   }
 }
 
-/** Whether the recorded process still runs. False for a record without arguments, which any process would match. */
+/** False for a record without arguments, because every process would match it. */
 export function isRunning({ pid, args }: Partial<RecordedProcess>): boolean {
   return pid !== undefined && args !== undefined && args.length > 0 && commandLine(pid).includes(args.join(' '))
 }
 
-/** The command line of a process; empty when it has ended. */
+/** Empty when the process has ended. */
 function commandLine(pid: number): string {
   try {
     if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')

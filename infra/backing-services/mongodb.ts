@@ -6,7 +6,7 @@ import { type NativeServer, type StartContext, startServer } from './native-serv
 
 const replicaSet = 'rs0'
 
-/** A replica set of one member, on 127.0.0.1, with its data in `<DATA_DIR>/mongodb`. */
+/** Starts a replica set of one member, on 127.0.0.1, with its data in `<DATA_DIR>/mongodb`. */
 export async function startMongodb(context: StartContext): Promise<NativeServer> {
   const { dataDir } = context
   const mongod = await installMongod(context)
@@ -22,7 +22,7 @@ export async function startMongodb(context: StartContext): Promise<NativeServer>
       args: [
         ...['--dbpath', data, '--port', String(port), '--bind_ip', '127.0.0.1', '--nounixsocket'],
         ...['--replSet', replicaSet, '--wiredTigerCacheSizeGB', '0.5', '--oplogSize', '256', '--quiet'],
-        // Without this mongod waits 15 s for another member to become primary before it ends.
+        // By default, mongod waits 15 s at shutdown for another member to become primary.
         ...['--setParameter', 'shutdownTimeoutMillisForSignaledShutdown=100'],
       ],
       cwd: dataDir.path,
@@ -33,14 +33,14 @@ export async function startMongodb(context: StartContext): Promise<NativeServer>
   )
 }
 
-/** The connection string for a replica set of one member. Direct: the address in the set's configuration is not used. */
+/** A direct connection ignores the address in the configuration of the replica set. */
 export function mongodbUrl(address: string): string {
   return `mongodb://${address}/?directConnection=true`
 }
 
 /**
- * Resolves when the server at this address is a primary. Until then it rejects, after it has initiated the replica set
- * or changed the address in its configuration.
+ * Resolves if the server is the primary. Otherwise initiates the replica set or corrects the address in its
+ * configuration, and rejects; call it again until it resolves.
  */
 export async function becomePrimary(address: string): Promise<void> {
   const client = new MongoClient(mongodbUrl(address), { serverSelectionTimeoutMS: 1_000, connectTimeoutMS: 1_000 })

@@ -5,23 +5,21 @@ import { type Child, type Environment, startChild } from './child.ts'
 import type { DataDir } from './data-dir.ts'
 import { StartFault } from './start-fault.ts'
 
-/** Where clients find the servers. */
 export type Addresses = { readonly kafkaBrokers?: readonly string[]; readonly mongodbUrl?: string }
 
-/** What every starter of a server needs. */
 export type StartContext = {
   readonly dataDir: DataDir
   readonly environment: Environment
   readonly say: (sentence: string) => void
-  /** Ends a start that is under way. */
+  /** Cancels the start. */
   readonly signal: AbortSignal
-  /** Called when a server ends by itself after it was ready. */
+  /** Called when a server that was ready ends without a call of `stop`. */
   readonly onCrash: (fault: StartFault) => void
-  /** Additional settings of a native broker. `{ours}` in a value stands for the setting that it replaces. */
+  /** Additional broker settings. `{ours}` in a value is replaced by our own value of the same setting. */
   readonly kafkaProperties?: Readonly<Record<string, string>>
 }
 
-/** A server that runs as a process of this machine and writes its log to `<name>.log` in the data directory. */
+/** A server process. Its log is `<name>.log` in the data directory. */
 export type ServerProgram = {
   readonly name: string
   readonly title: string
@@ -39,7 +37,7 @@ const readyWithinMs = 60_000
 const stopWithinMs = 20_000
 const maxLogBytes = 16 * 1024 * 1024
 
-/** Resolves when the server is ready. Rejects with a `StartFault` after it has ended the server. */
+/** Resolves when the server is ready. Otherwise ends the server and rejects with a `StartFault`. */
 export async function startServer(program: ServerProgram, context: StartContext): Promise<NativeServer> {
   const { name, title, command, args, cwd, addresses } = program
   const { dataDir, signal, onCrash } = context
@@ -71,7 +69,7 @@ async function untilReady({ title, probe }: ServerProgram, child: Child, logFile
   const step = async () => {
     if (child.isRunning()) return probe()
     const lastLine = readFileSync(logFile, 'utf8').trimEnd().split('\n').at(-1)?.slice(0, 200)
-    throw new StartFault(`${title} ended while it was starting ("${lastLine}"): read ${logFile}.`)
+    throw new StartFault(`${title} ended during its start ("${lastLine}"): read ${logFile}.`)
   }
   const onError = (error: unknown) => {
     if (error instanceof StartFault) throw error

@@ -4,13 +4,13 @@ export type Tool = Omit<ChildOptions, 'logFile' | 'ipc'> & {
   /** Ends the tool; `runTool` then rejects with the signal's reason. */
   readonly signal: AbortSignal
   readonly timeoutMs?: number
-  /** Ends a tool that has written nothing for so long after its start. */
+  /** Ends a tool that writes nothing in this time after its start. */
   readonly firstOutputWithinMs?: number
 }
 
 export type ToolResult = Exit & { readonly found: boolean; readonly output: string }
 
-/** Runs a tool to its end. A tool that does not exist is a result, not an error. */
+/** Runs a tool until it ends. For a tool that does not exist, resolves with `found: false`. */
 export async function runTool({ signal, timeoutMs, firstOutputWithinMs, ...options }: Tool): Promise<ToolResult> {
   signal.throwIfAborted()
   const child = await startChild(options).catch((error: unknown) => {

@@ -6,14 +6,14 @@ import type { Addresses, StartContext } from './native-server.ts'
 import { StartFault } from './start-fault.ts'
 
 export type BackingServices = Required<Addresses> & {
-  /** Ends the servers that were started here. */
+  /** Ends only servers that this call started. */
   stop(): Promise<void>
 }
 
 /**
- * Finds or starts Kafka and MongoDB: each from its variable (KAFKA_BROKERS, MONGODB_URL), else by Docker Compose if an
- * engine has or can pull the images, else as a process of this machine. Resolves when both are ready.
- * Rejects with a `StartFault` that says what to do, after it has ended what it had started.
+ * Uses the servers of KAFKA_BROKERS and MONGODB_URL. Starts a missing server with Docker Compose if an engine runs and has
+ * or can pull the images, otherwise as a native process. Resolves when both servers are ready. On failure, ends the
+ * servers that it started and rejects with a `StartFault`.
  */
 export async function startBackingServices(context: StartContext): Promise<BackingServices> {
   const { dataDir, environment } = context
@@ -29,7 +29,7 @@ export async function startBackingServices(context: StartContext): Promise<Backi
   return services
 }
 
-/** A data directory keeps its first provider, because the other one does not have its data. */
+/** A data directory always uses its first provider (Docker or native), because only that one has its data. */
 async function startMissing(context: StartContext, missing: readonly ServiceName[]): Promise<Partial<BackingServices>> {
   const { dataDir } = context
   const { provider } = dataDir.choices()
@@ -38,7 +38,7 @@ async function startMissing(context: StartContext, missing: readonly ServiceName
   if (await canUseCompose(context, missing)) return startByCompose(context, missing)
   if (provider === 'docker') {
     throw new StartFault(
-      `The data of ${dataDir.path} is in Docker, but Docker, its Compose plugin or an image is missing: start Docker, or set another DATA_DIR, or remove this one with npm run reset.`,
+      `The data of ${dataDir.path} is in Docker, but Docker, its Compose plugin or an image is missing: start Docker, or set DATA_DIR to another directory. npm run reset removes the data, but also needs Docker.`,
     )
   }
   return startNatively(context, missing)
@@ -46,7 +46,7 @@ async function startMissing(context: StartContext, missing: readonly ServiceName
 
 const starters = { kafka: startKafka, mongodb: startMongodb }
 
-/** Starts the services as processes of this machine, at the same time. If one cannot be started, it ends the other. */
+/** Starts the services as native processes, concurrently. If one start fails, ends the other server. */
 export async function startNatively(
   context: StartContext,
   names: readonly ServiceName[],

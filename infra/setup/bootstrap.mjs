@@ -1,6 +1,6 @@
 /**
- * Installs the dependencies of package-lock.json, among them the Node that runs the sources, when they are missing or of
- * another version. Plain JavaScript without dependencies, because the Node of the machine may be older.
+ * Installs the dependencies when they differ from package-lock.json. They include the Node that runs the TypeScript
+ * sources. This file is JavaScript without dependencies, because the Node of the machine may be older.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const log = join(root, '.cache', 'install.log')
 const npmArgs = ['ci', '--ignore-scripts', '--include=dev', '--include=optional', '--loglevel=error']
 
-/** A fault that the user can fix; its message is printed without a stack trace. */
+/** A fault that the user can fix. The message is printed without a stack trace. */
 class SetupFault extends Error {}
 
 try {
@@ -23,7 +23,7 @@ try {
   }
   if (!isInstalled(root)) {
     await exclusively(join(root, '.cache', 'install.lock'), {
-      onWait: () => console.error('Waiting for another process that installs the dependencies …'),
+      onWait: () => console.error('Another process is installing the dependencies. Waiting for it …'),
       work: async () => {
         if (!isInstalled(root)) await install()
       },
@@ -52,7 +52,7 @@ async function install() {
   throw new SetupFault(
     code === 'EUSAGE'
       ? 'package.json and package-lock.json do not match: restore both with git checkout package.json package-lock.json.'
-      : `npm could not install the dependencies (${code}; its output: ${log}): check the network and npm's settings and run this again.`,
+      : `npm could not install the dependencies (${code}; output: ${log}): check the network and the npm settings, then run the command again.`,
   )
 }
 
@@ -61,7 +61,7 @@ async function npm() {
   const script = process.env.npm_execpath ?? ''
   const [command, ...first] = /\.c?js$/.test(script) ? [process.execPath, script] : ['npm']
   const child = spawn(command, [...first, ...npmArgs], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
-  // Waits for npm also after Ctrl-C, so that nothing is written to node_modules after this process has ended.
+  // After Ctrl-C, this process waits for npm, which could otherwise still write to node_modules.
   const forward = () => child.kill('SIGINT')
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, forward)
   let output = ''
@@ -81,13 +81,13 @@ async function npm() {
   return { exitCode, output }
 }
 
-/** npm scripts put node_modules/.bin first on PATH, so that the Node there runs the sources. */
+/** npm scripts put node_modules/.bin first on PATH, so this checks the Node in that folder. */
 function checkNode() {
   const bundled = join(root, 'node_modules', '.bin', 'node')
   const version = existsSync(bundled) ? versionOf(bundled) : process.versions.node
   if (isNodeRecent(version)) return
   throw new SetupFault(
-    `Node ${oldestNode} or newer is needed, this is ${version}, and npm has none for ${process.platform}-${process.arch}: install Node 24.`,
+    `Node ${oldestNode} or newer is required, but this is Node ${version}, and npm has no Node package for ${process.platform}-${process.arch}: install Node ${oldestNode} or newer.`,
   )
 }
 
@@ -97,7 +97,7 @@ function versionOf(node) {
     return execFileSync(node, ['-p', 'process.versions.node'], { encoding: 'utf8' }).trim()
   } catch {
     throw new SetupFault(
-      `The installed Node does not run on this machine (${node}): remove node_modules, or install Node 24 and remove that file.`,
+      `The installed Node does not run on this machine (${node}): remove node_modules and run the command again. If the fault remains, install Node ${oldestNode} or newer and remove that file.`,
     )
   }
 }

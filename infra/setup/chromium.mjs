@@ -1,5 +1,5 @@
 /**
- * Paths at which Chromium may be installed, in the order of preference. CHROMIUM replaces them.
+ * Possible paths of Chromium, best first. The variable CHROMIUM replaces the list.
  * @returns {string[]}
  */
 export function chromiumPaths() {

@@ -2,12 +2,12 @@ import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:f
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Longer than any installation: the pid in an older lock may belong to another process by now. */
+/** A lock older than this is stale: no installation takes so long, and the kernel may have reused its pid. */
 const oldestLockMs = 15 * 60_000
 
 /**
- * Runs `work` while no other process of this checkout does; waits for one that does.
- * @param {string} lock a file
+ * Runs `work` while holding the lock. Waits while another process holds the lock.
+ * @param {string} lock the path of the lock file
  * @param {{ onWait: () => void, work: () => Promise<void> }} job
  */
 export async function exclusively(lock, { onWait, work }) {

@@ -1,12 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The oldest Node that runs the sources. */
 export const oldestNode = '24.16'
 
 /**
- * Whether node_modules has what package-lock.json lists. npm writes `.package-lock.json` at the end of an installation,
- * so that the file is missing after an interrupted one.
+ * Whether node_modules matches package-lock.json. npm writes node_modules/.package-lock.json at the end of an
+ * installation, so the file is missing after an interrupted installation.
  * @param {string} root
  */
 export function isInstalled(root) {
@@ -21,9 +20,7 @@ export function isInstalled(root) {
   })
 }
 
-/**
- * @param {string} version as in `process.versions.node`
- */
+/** @param {string} version as in `process.versions.node` */
 export function isNodeRecent(version) {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   const [oldestMajor = 0, oldestMinor = 0] = oldestNode.split('.').map(Number)

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 
-/** The tiers of tests, which are the projects of the Vitest configuration, and how their files end. */
+/** The file suffix of each test tier. A tier is a project of the Vitest configuration. */
 const suffixes = { unit: '.unit.test.ts', integration: '.int.test.ts', e2e: '.e2e.test.ts', ops: '.ops.test.ts' }
 
 const usage = 'Usage: npm test -- [PATTERN ...] [-t NAME] [--full]'
@@ -12,11 +12,11 @@ const usage = 'Usage: npm test -- [PATTERN ...] [-t NAME] [--full]'
  */
 
 /**
- * Chooses what a test command runs. Without arguments: all checks and all tiers except `ops`. With patterns or `-t`:
- * tests alone, of the files whose path contains a pattern. `--watch` without a pattern runs the unit tests.
+ * Plans a test command. Without arguments: all checks and all tiers except `ops`. With patterns or `-t`: no checks, and
+ * only files whose path contains a pattern. `--watch` without a pattern: the unit tests.
  * @param {readonly string[]} args the command line: patterns, `-t NAME`, `--full`, `--watch`, `--ops`
  * @param {readonly string[]} files paths of all test files, from the root of the repository
- * @returns {TestPlan} refused, with a sentence, for an unknown option or a pattern that matches no file
+ * @returns {TestPlan} refused for an unknown option or a pattern that matches no file
  */
 export function planTests(args, files) {
   const given = parse(args)
@@ -29,7 +29,7 @@ export function planTests(args, files) {
   const unmatched = patterns.filter((pattern) => !candidates.some((tier) => tier.files.some(contains(pattern))))
   if (unmatched.length > 0) {
     const shown = unmatched.map((pattern) => `"${pattern}"`).join(' or ')
-    return { is: 'refused', reason: `No file of these tests has a path that contains ${shown}. ${usage}` }
+    return { is: 'refused', reason: `This command has no test file with a path that contains ${shown}. ${usage}` }
   }
   const tiers = candidates
     .map(({ name, files }) => ({ name, files: files.filter((file) => patterns.some((one) => contains(one)(file))) }))

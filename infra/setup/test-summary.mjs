@@ -7,14 +7,15 @@ const linesPerFailure = 30
 const charactersPerLine = 240
 
 /**
- * Counts the tests of one Vitest JSON report. A file that could not be loaded counts as one failed test, and so does a
- * missing report.
+ * Counts the tests of one Vitest JSON report. A file that could not be loaded counts as one failed test. A missing report
+ * also counts as one failed test.
  * @param {any} report
- * @param {string} root a prefix to remove from the paths of files
- * @returns {Outcome} `failures` has one text of several lines per failure: file, test and message
+ * @param {string} root prefix that is removed from file paths
+ * @returns {Outcome} `failures` has one text per failure: file, test and message
  */
 export function outcomeOf(report, root = '') {
-  if (report === undefined) return { passed: 0, failed: 1, failures: ['No report was written.'] }
+  if (report === undefined)
+    return { passed: 0, failed: 1, failures: ['No test report was written: read the output above.'] }
   const failures = report.testResults.flatMap((/** @type {any} */ file) => {
     if (file.status !== 'failed') return []
     const path = file.name.startsWith(root) ? file.name.slice(root.length) : file.name
@@ -35,7 +36,7 @@ function failureText(where, message) {
 }
 
 /**
- * The lines at the end of a test run: one per step, with the failures of the step below it, then the total.
+ * The last lines of a test run: each step with its failures, then the total.
  * @param {readonly StepResult[]} results
  * @returns {{ lines: string[], failed: boolean }}
  */

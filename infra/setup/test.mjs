@@ -1,6 +1,6 @@
 /**
- * `npm test`, `npm run test:watch` and `npm run test:ops`. A failed step does not stop the steps after it; the exit code
- * is not zero when a step failed. Kafka and MongoDB are started once for all tiers that need them.
+ * `npm test`, `npm run test:watch` and `npm run test:ops`. Runs all steps even if one fails; then the exit code is not 0.
+ * Starts Kafka and MongoDB once for all tiers that need them.
  */
 import { spawn } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -21,7 +21,7 @@ const reports = mkdtempSync(join(tmpdir(), 'contact-import-reports-'))
 
 let interrupted = false
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-  // The terminal signals the child processes too; this keeps the next steps from starting.
+  // The terminal also signals the child processes. This flag skips the remaining steps.
   process.on(signal, () => {
     interrupted = true
   })
@@ -99,7 +99,7 @@ async function runWithServices(tiers) {
     }
   } catch (error) {
     console.error(error instanceof Error ? error.message : error)
-    results.push({ name: 'Kafka and MongoDB for the tests', failed: true })
+    results.push({ name: 'start of Kafka and MongoDB', failed: true })
   }
   return results
 }

@@ -3,7 +3,7 @@ import { type NativeServer, type StartContext, startServer } from '../backing-se
 
 export type AiSystem = Pick<NativeServer, 'stop'> & { readonly url: string }
 
-/** The AI system of AI_SYSTEM_URL, else a simulated one, run from the file `program`, on a free port of 127.0.0.1. */
+/** Uses the AI system of AI_SYSTEM_URL. Without that variable, starts the simulated AI system from the file `program`. */
 export async function startAiSystem(program: string, context: StartContext): Promise<AiSystem> {
   const { dataDir, environment } = context
   if (environment.AI_SYSTEM_URL) return { url: environment.AI_SYSTEM_URL, stop: async () => {} }

@@ -4,7 +4,7 @@ import { StartFault } from '../backing-services/start-fault.ts'
 import { runAsProcess } from './run-as-process.ts'
 import { runStart } from './run-start.ts'
 
-/** `npm run dev`: like `npm start`, but restarts the services, and nothing else, when one of their files changes. */
+/** `npm run dev`: like `npm start`, but restarts the services when a source file changes. Kafka and MongoDB keep running. */
 await runAsProcess((context) =>
   runStart({
     ...context,
@@ -17,7 +17,7 @@ await runAsProcess((context) =>
       watcher.process.stdout?.pipe(process.stdout)
       watcher.process.stderr?.pipe(process.stderr)
       watcher.exited.then(() => {
-        if (!signal.aborted) onCrash(new StartFault('The file watcher has ended unexpectedly.'))
+        if (!signal.aborted) onCrash(new StartFault('The file watcher has ended unexpectedly: run npm run dev again.'))
       })
       return { stop: async () => void (await watcher.stop(40_000)) }
     },

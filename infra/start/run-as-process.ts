@@ -3,13 +3,13 @@ import { StartFault } from '../backing-services/start-fault.ts'
 type Work = (context: { readonly say: (sentence: string) => void; readonly signal: AbortSignal }) => Promise<void>
 
 /**
- * Runs `work` and then ends the process. A signal, or the end of the parent process, aborts `signal`; npm sends signals
- * twice. Exit code 0, unless `work` rejected before that or set `process.exitCode`.
+ * Runs `work`, then ends the process. SIGINT, SIGTERM, SIGHUP and the end of the parent process abort `signal`. The exit
+ * code is 0, unless `work` rejects before the abort or sets `process.exitCode`.
  */
 export async function runAsProcess(work: Work): Promise<never> {
   const stopping = new AbortController()
   for (const event of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect'] as const) process.on(event, () => stopping.abort())
-  // Without this an error that no code catches would end the process and leave its children running.
+  // An uncaught error must not end the process while its children run.
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error: unknown) => {
       console.error(error)
@@ -17,7 +17,7 @@ export async function runAsProcess(work: Work): Promise<never> {
       stopping.abort()
     })
   }
-  // The reader of our output may end before us.
+  // The program that reads the output may end first.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   // Keeps the process running while `work` waits for the signal.
   setInterval(() => {}, 60_000)

@@ -10,26 +10,25 @@ import { startAiSystem } from './ai-system.ts'
 import { secretsKey } from './secrets-key.ts'
 
 export type StartRequest = {
-  /** Called when Kafka, MongoDB and the AI system are ready; their addresses are in `environment`. */
+  /** Called when Kafka, MongoDB and the AI system are ready. `environment` contains their addresses. */
   readonly startServices: (environment: Environment, context: StartContext) => Promise<Running>
   readonly environment: Environment
-  /** The file of the simulated AI system. */
+  /** The program file of the simulated AI system. */
   readonly aiSystem: string
   readonly say: (sentence: string) => void
-  /** Stops the system. */
   readonly signal: AbortSignal
 }
 
 type Running = { readonly stop: () => Promise<void> }
 
-/** More than the 25 s in which the dispatcher finishes its calls. */
+/** Longer than the 25 s that the dispatcher has to finish its calls. */
 const servicesStopWithinMs = 40_000
-/** A start of the services cannot be interrupted, only stopped when it has finished. */
+/** A start of the services cannot be cancelled. This is the wait for its end. */
 const servicesStartWithinMs = 15_000
 
 /**
- * Runs the whole system until `signal` is aborted or one of its servers ends, then stops it in reverse order. Rejects
- * when the system cannot be started, after it has stopped what it had started.
+ * Runs the whole system until `signal` is aborted or a server ends, then stops all parts in reverse order. If a part
+ * cannot be started, stops the parts that were started and rejects.
  */
 export async function runStart({ environment, startServices, aiSystem, say, signal }: StartRequest): Promise<void> {
   await using started = new AsyncDisposableStack()
@@ -64,7 +63,7 @@ export async function runStart({ environment, startServices, aiSystem, say, sign
   if (signal.aborted) say('Stopping …')
 }
 
-/** Starts both at the same time; `started` gets those that did start. */
+/** Starts both concurrently. Adds `stop` of each started one to `started`, even if the other start fails. */
 async function startServers(aiSystem: string, context: StartContext, started: AsyncDisposableStack) {
   const results = await Promise.allSettled([startBackingServices(context), startAiSystem(aiSystem, context)])
   const [backing, ai] = results
@@ -77,16 +76,16 @@ async function startServers(aiSystem: string, context: StartContext, started: As
 async function stopServices(services: Running | undefined, say: (sentence: string) => void): Promise<void> {
   try {
     await withDeadline(services?.stop() ?? Promise.resolve(), servicesStopWithinMs, () => {
-      throw new Error(`They still run after ${servicesStopWithinMs / 1_000} s.`)
+      throw new Error(`they were still running after ${servicesStopWithinMs / 1_000} s.`)
     })
   } catch (error) {
-    say(`The services were not stopped in order: ${error instanceof Error ? error.message : error}`)
+    say(`The services were not stopped cleanly: ${error instanceof Error ? error.message : error}`)
   }
 }
 
 async function refuseBusyPort({ HTTP_HOST, HTTP_PORT }: Environment): Promise<void> {
   const port = Number(HTTP_PORT || 8080)
-  // The services report a number that is not a port, together with all other configuration errors.
+  // The services report an invalid port together with all other configuration errors.
   if (!Number.isInteger(port) || port < 1 || port > 65_535) return
   if (await isPortFree(port, HTTP_HOST || '127.0.0.1')) return
   throw new StartFault(

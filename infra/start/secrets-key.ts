@@ -3,8 +3,8 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * The key that encrypts stored secrets: 32 random bytes in base64, made once per data directory, readable by its owner
- * alone. The file is renamed when it is complete, because secrets cannot be decrypted with another key.
+ * Returns the encryption key of stored secrets: 32 random bytes in base64, created once per data directory. The rename
+ * prevents an incomplete key file; without the key, stored secrets cannot be decrypted.
  */
 export function secretsKey(dataDir: string): string {
   const path = join(dataDir, 'secrets.key')

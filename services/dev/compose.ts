@@ -19,7 +19,7 @@ import { queryParts } from '../query/compose.ts'
 import type { DevConfig } from './config.ts'
 import { type DemoClient, demoClient } from './demo-client.ts'
 
-/** Creates the topics, the indexes and the demo client, unless they exist. Returns the demo client, or null without one. */
+/** Creates missing topics and indexes. Returns the demo client, or null; see `demoClient`. */
 export async function prepare(config: DevConfig): Promise<DemoClient | null> {
   const kafka = createKafka({ ...kafkaAccess(config), clientId: 'contact-import.setup' })
   const mongo = createMongo({

@@ -6,7 +6,6 @@ import { IngestConfig } from '../ingest/config.ts'
 import { ProjectorConfig } from '../projector/config.ts'
 import { QueryConfig } from '../query/config.ts'
 
-/** The variables of all services, and DATA_DIR. */
 export const DevConfig = Type.Object({
   ...IngestConfig.properties,
   ...DispatcherConfig.properties,

@@ -10,7 +10,6 @@ const fileName = 'demo-client.json'
 const DemoClient = Type.Object({ client_id: Type.String(), api_key: Type.String() })
 export type DemoClient = Static<typeof DemoClient>
 
-/** All permissions, without a rate limit. */
 const settings = {
   name: 'Demo',
   permissions,
@@ -25,15 +24,15 @@ const settings = {
 type Deps = { readonly registry: ApiClientRegistry; readonly dataDir: string; readonly now: Instant }
 
 /**
- * Creates a client with all permissions in an empty database and keeps its key in the data directory, because the database
- * has only a hash of the key. Null when the database has clients and none of them is the demo client of this directory.
+ * Creates the demo client if the database has no clients. Stores its key in the data directory, because the database
+ * contains only a hash of the key. Returns null when the database has clients but not the stored demo client.
  */
 export async function demoClient({ registry, dataDir, now }: Deps): Promise<DemoClient | null> {
   const file = join(dataDir, fileName)
   const clients = await registry.list(now)
   if (clients.length === 0) {
     const { clientId, apiKey } = await registry.create(settings, now)
-    if (apiKey === null) throw new Error('The new demo client was given no API key.')
+    if (apiKey === null) throw new Error('The new demo client has no API key.')
     const made = { client_id: clientId, api_key: apiKey }
     await writeFile(file, `${JSON.stringify(made, null, 2)}\n`, { mode: 0o600 })
     return made

@@ -8,8 +8,8 @@ import { loadDevConfig } from './config.ts'
 import { readyText } from './ready-text.ts'
 
 /**
- * Runs all services in this process and prints the text that begins with `ready`. Writes the log to `services.log` in the
- * data directory. Throws `ConfigInvalid` with all faults, `TopicDrift`, `IndexDrift` or `StartFailed`.
+ * Runs all services in this process and prints the ready text. Writes the log to `services.log` in the data directory.
+ * Throws `ConfigInvalid`, `TopicDrift`, `IndexDrift` or `StartFailed`.
  */
 export async function startDev(
   environment: Environment,

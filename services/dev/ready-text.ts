@@ -7,7 +7,6 @@ type Ready = {
   readonly logFile: string
 }
 
-/** The text for the user when all services run: the base URL, the demo key and a curl command. */
 export function readyText({ host, port, demo, logFile }: Ready): string {
   const address = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
   const baseUrl = `http://${address.includes(':') ? `[${address}]` : address}:${port}`
@@ -23,7 +22,7 @@ export function readyText({ host, port, demo, logFile }: Ready): string {
 
 const noDemo = [
   '',
-  'The database already has API clients. Create another with: npm run --silent admin -- clients create --name NAME',
+  'There is no demo key, because the database already has API clients. Create a client: npm run --silent admin -- clients create --name NAME',
 ]
 
 const demoLines = (baseUrl: string, { api_key }: DemoClient): string[] => [

@@ -33,7 +33,7 @@ test('reset is refused while a start runs, and ends what a killed start left run
 
   process.kill(start.pid, 'SIGKILL')
   await start.exited
-  expect(await reset(project.dataDir)).toEqual({ exitCode: 0, output: `${project.dataDir} is removed.\n` })
+  expect(await reset(project.dataDir)).toEqual({ exitCode: 0, output: `${project.dataDir} was removed.\n` })
   expect(processes.filter(isRunning)).toEqual([])
   expect(existsSync(project.dataDir)).toBe(false)
 })

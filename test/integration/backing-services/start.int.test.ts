@@ -162,7 +162,7 @@ test('without Java and without Python both are reported', async () => {
     },
   })
   expect(await exitCode(start)).toBe(1)
-  expect(start.output()).toMatch(/^Kafka needs Java 17 or newer and no Java was found: install Java, /m)
+  expect(start.output()).toMatch(/^Kafka needs Java 17 or newer, but no Java was found: install Java, /m)
   expect(start.output()).toMatch(/^Python 3 .* was not found: install Python 3, /m)
 })
 

@@ -44,7 +44,11 @@ test('a long message is cut', () => {
 })
 
 test('a tier that wrote no report counts as a failed test', () => {
-  expect(outcomeOf(undefined)).toEqual({ passed: 0, failed: 1, failures: ['No report was written.'] })
+  expect(outcomeOf(undefined)).toEqual({
+    passed: 0,
+    failed: 1,
+    failures: ['No test report was written: read the output above.'],
+  })
 })
 
 test('the last line is the total of all tiers', () => {
