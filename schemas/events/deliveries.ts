@@ -67,7 +67,7 @@ export const ChunkRetryScheduledEvent = defineEvent({
 })
 export type ChunkRetryScheduled = EventOf<typeof ChunkRetryScheduledEvent>
 
-/** A waiting chunk was appended again to `contact-import.imports`, so that the committed offset can pass its old record. */
+/** A waiting chunk was appended again to `contact-import.imports`, so that it does not block later chunks. */
 export const ChunkReplannedEvent = defineEvent({
   type: 'ChunkReplanned',
   version: 1,

@@ -43,5 +43,4 @@ export const ImportFailedEvent = defineEvent({
 })
 export type ImportFailed = EventOf<typeof ImportFailedEvent>
 
-/** A job has exactly one of these events. */
 export type ImportOutcome = ImportCompleted | ImportFailed

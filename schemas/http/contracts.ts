@@ -38,10 +38,9 @@ export type Contract = {
   /** Request headers in lower case, without `Authorization`: `permission` determines it. */
   readonly headers?: TObject
   readonly body?: Payload
-  /** Success responses by status, and the 503 of `/readyz`. */
+  /** By status. Contains the 503 of `/readyz`, which has no `Problem` body. */
   readonly responses: Readonly<Record<number, Payload & { readonly headers?: Headers }>>
-  /** Descriptions of the responses without a body, by status. */
-  readonly bodiless?: Readonly<Record<number, string>>
+  readonly bodiless?: Readonly<Record<number, string>> // descriptions by status
   /** The errors of this endpoint, without `commonErrors`. */
   readonly errors: readonly ErrorCode[]
 }
@@ -110,7 +109,6 @@ const authenticated = [
   'service_unavailable',
 ] as const
 
-/** Every endpoint of the service. */
 export const contracts = {
   importContacts: {
     method: 'POST',

@@ -26,7 +26,7 @@ import { queryRoutes } from './query-routes.ts'
 import { createReadIdempotencyKey } from './read-idempotency-key.ts'
 import { createReadJob } from './read-job.ts'
 
-/** The routes of the query service, and the parts they need in start order, without the HTTP listener. */
+/** The routes of the query service and their dependencies in start order, without the HTTP listener. */
 export function queryParts(config: QueryConfig, log: Log) {
   const kafka = createKafka({
     ...kafkaAccess(config),
@@ -46,7 +46,8 @@ export function queryParts(config: QueryConfig, log: Log) {
   const apiClients = createMongoApiClients({ db: mongo.db, clock: systemClock, secretBox })
   const rateLimiter = createMongoRateLimiter({
     db: mongo.db,
-    onFallback: (cause) => log.warn({ err: cause }, 'rate limits cannot be shared; this process limits by itself'),
+    onFallback: (cause) =>
+      log.warn({ err: cause }, 'rate limits cannot be shared between processes; this process applies them alone'),
   })
   const parts: readonly Part[] = [
     { name: 'database', start: async () => {}, stop: () => mongo.close() },

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Marked } from 'marked'
 
-/** An HTML page and its Content-Security-Policy, which forbids every source that the page does not need. */
 export type Page = { readonly html: string; readonly contentSecurityPolicy: string }
 
 const denyByDefault = ["default-src 'none'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"]
@@ -23,7 +22,7 @@ ${body}
 
 export const scriptUrls = { bundle: '/docs/scalar.js', start: '/docs/start.js' } as const
 
-/** Starts Scalar against this host. Every feature that contacts another host is off. */
+/** The script that starts Scalar. Every Scalar feature that contacts another host is disabled. */
 export const startScript = (openapiUrl: string): string => {
   const settings = {
     url: openapiUrl,
@@ -39,7 +38,7 @@ export const startScript = (openapiUrl: string): string => {
   return `Scalar.createApiReference('#reference', { servers: [{ url: location.origin }], ...${JSON.stringify(settings)} })\n`
 }
 
-/** The API reference. Its policy allows inline styles, because Scalar adds styles at run time. */
+/** The API reference. Its policy allows inline styles, because Scalar adds them at run time. */
 export const referencePage = (): Page => ({
   html: frame(
     'Contact import service',
@@ -75,7 +74,7 @@ th, td { text-align: left; vertical-align: top; padding: .4rem .75rem .4rem 0; b
 a { color: light-dark(#0b57d0, #8ab4f8); }
 `
 
-/** A page from Markdown. The anchor of a heading is its text, e.g. `#idempotency_conflict`. */
+/** Converts Markdown to a page. The anchor of a heading is its text, e.g. `#idempotency_conflict`. */
 export function markdownPage(title: string, markdown: string): Page {
   const marked = new Marked({
     renderer: {

@@ -10,10 +10,9 @@ const openapiUrl = '/openapi.json'
 const asyncapiUrl = '/asyncapi.json'
 const scalarScriptUrl = '/reference/js/scalar.js'
 
-/** Scripts change only with a release. */
-const cacheControl = 'public, max-age=3600'
+const scriptCacheControl = 'public, max-age=3600' // scripts change only with a release
 
-/** The documentation, without an API key: the OpenAPI and AsyncAPI documents and pages about endpoints, events and errors. */
+/** The OpenAPI and AsyncAPI documents and the documentation pages. They require no API key. */
 export const docsRoutes = () =>
   async function routes(app: FastifyInstance): Promise<void> {
     const openapi = await generated('openapi.json')
@@ -33,7 +32,7 @@ export const docsRoutes = () =>
     app.get(scriptUrls.bundle, async (request, reply) => {
       bundle ??= referenceBundle()
       const { plain, gzipped } = await bundle
-      reply.type(javascript).header('cache-control', cacheControl).header('vary', 'accept-encoding')
+      reply.type(javascript).header('cache-control', scriptCacheControl).header('vary', 'accept-encoding')
       return /\bgzip\b/.test(request.headers['accept-encoding'] ?? '')
         ? reply.header('content-encoding', 'gzip').send(gzipped)
         : reply.send(plain)
@@ -51,8 +50,8 @@ const sendPage = (reply: FastifyReply, { html, contentSecurityPolicy }: Page): F
     .send(html)
 
 /**
- * Loads Scalar's script of several megabytes on the first request for it. Scalar's Fastify plugin can only serve the
- * script, so it is read from a private app. The plugin's own page would need inline scripts.
+ * Reads Scalar's script, several megabytes, from a private app: Scalar's Fastify plugin has no other way to get it. The
+ * plugin's own page is not used, because the page needs inline scripts.
  */
 async function referenceBundle(): Promise<{ readonly plain: string; readonly gzipped: Uint8Array }> {
   const { default: scalar } = await import('@scalar/fastify-api-reference')

@@ -7,13 +7,12 @@ type Deps = {
 
 export type JobWatch = {
   /**
-   * Resolves with true when the job's document may differ from the one with the offsets `applied` (null: no document).
-   * Resolves with false when the signal aborts, and at once when too many requests wait. Never rejects: after a
-   * database error the caller reads the job again and gets the error there.
+   * Resolves with true when the applied offsets of the job differ from `applied` (null: no document), and after a
+   * database error. Resolves with false when the signal aborts or when too many requests wait. Never rejects.
    */
   changed(job: WatchedJob, signal: AbortSignal): Promise<boolean>
   waiting(): number
-  /** Ends all current waits and all later ones. */
+  /** Resolves all current and later waits with false. */
   stop(): void
 }
 
@@ -34,7 +33,7 @@ const pollIntervalMs = 200
 const maxWaiters = 1_000
 const maxWaitersPerClient = 200
 
-/** Waits for job changes by polling. One query per interval covers all waiting requests; no query while none waits. */
+/** Polls MongoDB for changed jobs: one query per interval for all waiting requests, none if no request waits. */
 export function createJobWatch({ jobs, pause }: Deps): JobWatch {
   const waiters = new Set<Waiter>()
   const stopped = new AbortController()

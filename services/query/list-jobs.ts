@@ -7,7 +7,7 @@ import { type ListParameters, parameterInvalid } from './query-parameters.ts'
 type Deps = { readonly jobs: Pick<ImportJobReader, 'list'>; readonly cursors: JobCursors }
 
 /**
- * Returns a page of the client's jobs, newest first. A cursor names the last job of a page, not a count, so new jobs
+ * Returns a page of the client's jobs, newest first. A cursor contains the last job of a page, not an offset, so new jobs
  * cause neither gaps nor repeats. Throws `validation_failed` for a cursor that this service did not issue.
  */
 export const createListJobs = ({ jobs, cursors }: Deps) =>
@@ -15,8 +15,7 @@ export const createListJobs = ({ jobs, cursors }: Deps) =>
     const scope = { clientId, ...filter }
     const after = cursor === null ? null : cursors.read(scope, cursor)
     if (cursor !== null && after === null) throw parameterInvalid('cursor')
-    // Ask for one job more than the page holds, to know whether there is a next page.
-    const found = await jobs.list({ ...scope, after, limit: limit + 1 })
+    const found = await jobs.list({ ...scope, after, limit: limit + 1 }) // one more, to detect a next page
     const page = found.slice(0, limit).flatMap((document) => toJobSummary(document) ?? [])
     const last = page.at(-1)
     const hasMore = found.length > limit && last !== undefined
@@ -26,18 +25,18 @@ export const createListJobs = ({ jobs, cursors }: Deps) =>
     }
   }
 
-/** The client and filter of a list. A cursor is valid only for the scope that it was issued for. */
+/** A cursor is valid only for the client and filter that it was issued for. */
 type CursorScope = Pick<JobListing, 'clientId' | 'status' | 'createdAfter'>
 
 type JobCursors = {
   write(scope: CursorScope, place: JobPlace): string
-  /** Null when `write` never returned this text for this scope. */
+  /** Returns null if `write` did not create the cursor for this scope. */
   read(scope: CursorScope, cursor: string): JobPlace | null
 }
 
 /**
- * Opaque positions in a list, each with a MAC under the secret. Without a secret the MAC still detects damaged and
- * misplaced cursors. A forged cursor gives no access, because jobs are always looked up by client.
+ * Cursors are signed with an HMAC. Without a secret, the HMAC still detects damaged cursors and cursors of another scope.
+ * A forged cursor gives no access to other jobs, because `list` filters by client.
  */
 export function createJobCursors({ secret }: { readonly secret: Uint8Array | null }): JobCursors {
   const key = createHash('sha256')
@@ -60,7 +59,7 @@ export function createJobCursors({ secret }: { readonly secret: Uint8Array | nul
       const given = Buffer.from(mac, 'base64url')
       const expected = macOf(scope, place)
       const isAuthentic = given.length === expected.length && timingSafeEqual(given, expected) && rest.length === 0
-      // Several base64url texts decode to the same bytes; accept only the text that was issued.
+      // Several base64url strings decode to the same bytes. Accept only the issued string.
       if (!isAuthentic || given.toString('base64url') !== mac) return null
       const [createdAt, jobId]: string[] = JSON.parse(Buffer.from(place, 'base64url').toString())
       return createdAt === undefined || jobId === undefined ? null : { createdAt, jobId }

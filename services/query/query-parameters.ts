@@ -3,8 +3,7 @@ import { JobListQuery, type JobStatus, jobLimits, jobStatuses } from '#schemas/h
 import { isTimestamp, type Timestamp } from '#schemas/primitives.ts'
 import { ServiceError } from '#shared/errors/service-error.ts'
 
-/** The query as Fastify parses it: a repeated parameter is an array. */
-type Parameters = Readonly<Record<string, unknown>>
+type Parameters = Readonly<Record<string, unknown>> // a repeated parameter is an array
 
 export type ListParameters = {
   readonly status: JobStatus | null
@@ -13,7 +12,7 @@ export type ListParameters = {
   readonly cursor: string | null
 }
 
-/** Throws `validation_failed` with every fault. An unknown parameter is a fault, because a typo would change the list. */
+/** Throws `validation_failed` with all faults. An unknown parameter is a fault: ignoring a typo would drop a filter. */
 export function readListParameters(query: Parameters): ListParameters {
   const faults: Fault[] = Object.keys(query)
     .filter((name) => !Object.hasOwn(JobListQuery.properties, name))
@@ -35,22 +34,20 @@ export function readListParameters(query: Parameters): ListParameters {
   if (limit === null) reject('limit')
   const cursor = text('cursor')
   if (faults.length > 0 || limit === null) throw new ServiceError('validation_failed', { details: faults })
-  // UTC in milliseconds, as the jobs store it: there the order of the texts is the order of the moments.
+  // MongoDB compares `created_at` as strings, so convert the time to the stored format: UTC with milliseconds.
   return { status, createdAfter: createdAfter && new Date(createdAfter).toISOString(), limit, cursor }
 }
 
-/** Reads `wait` in seconds; 0 when absent. Throws `validation_failed`. */
+/** Returns seconds; 0 if `wait` is absent. Throws `validation_failed`. */
 export function readWait({ wait = '0' }: Parameters): number {
   const seconds = typeof wait === 'string' ? wholeNumber(wait, 0, jobLimits.waitSeconds) : null
   if (seconds === null) throw parameterInvalid('wait')
   return seconds
 }
 
-/** `validation_failed` with this parameter as its only fault. */
 export const parameterInvalid = (name: string): ServiceError =>
   new ServiceError('validation_failed', { details: [{ pointer: pointerTo(name), code: 'invalid_format' }] })
 
-/** A JSON Pointer (RFC 6901) to the parameter. */
 const pointerTo = (name: string): string => `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
 
 function wholeNumber(text: string, min: number, max: number): number | null {

@@ -21,10 +21,9 @@ type Deps = {
 type JobRequest = { readonly clientId: string; readonly jobId: string; readonly ifNoneMatch: string | undefined }
 type JobVersion = { readonly body: string; readonly etag: string; readonly reading: JobReading }
 
-/** The endpoints that read. */
 export const queryRoutes = ({ guard, readJob, listJobs, watch, readIdempotencyKey }: Deps) =>
   async function routes(app: FastifyInstance): Promise<void> {
-    // End the long polls first: the server waits for its open requests, and a poll may take 30 s.
+    // Draining waits for open requests, and a long poll can take 30 s. End all long polls immediately.
     app.onDrain(() => watch.stop())
 
     addClientRoute(app, contracts.listJobs, { guard }, ({ request, client }) =>
@@ -56,7 +55,7 @@ export const queryRoutes = ({ guard, readJob, listJobs, watch, readIdempotencyKe
       return { body, etag: `"${hash('sha256', body, 'base64url').slice(0, 22)}"`, reading }
     }
 
-    /** A changed document can give the same body, so read the job again after each change and compare the ETags. */
+    /** Compares ETags after each change of the document, because the body can still be the same. */
     async function waitForChange(wanted: JobRequest, first: JobVersion, signal: AbortSignal): Promise<JobVersion> {
       if (wanted.ifNoneMatch !== undefined && !matchesEtag(wanted.ifNoneMatch, first.etag)) return first
       let current = first
@@ -69,7 +68,6 @@ export const queryRoutes = ({ guard, readJob, listJobs, watch, readIdempotencyKe
     }
   }
 
-/** Aborts after `seconds`, or when the client closes its connection. */
 function pollSignal(reply: FastifyReply, seconds: number): AbortSignal {
   const disconnected = new AbortController()
   reply.raw.once('close', () => disconnected.abort())
@@ -82,6 +80,6 @@ function sendJob(reply: FastifyReply, { ifNoneMatch }: JobRequest, { body, etag 
   return reply.type('application/json; charset=utf-8').send(body)
 }
 
-/** Weak comparison (RFC 9110 §13.1.2): ignores `W/`, and `*` matches every job that exists. */
+/** Weak comparison (RFC 9110 §13.1.2): ignores `W/`. `*` matches every existing job. */
 const matchesEtag = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch.trim() === '*' || ifNoneMatch.split(',').some((one) => one.trim().replace(/^W\//, '') === etag)

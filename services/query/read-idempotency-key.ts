@@ -6,7 +6,7 @@ import type { ClaimRecords } from '#shared/ports/idempotency-keys.ts'
 
 type Deps = { readonly claims: ClaimRecords; readonly clock: Clock }
 
-/** Returns the record of the client's key, or null when there is none or it has expired. Does not count as an access. */
+/** Returns null if the client has no such key or the key has expired. Does not change `access_count`. */
 export const createReadIdempotencyKey = ({ claims, clock }: Deps) =>
   async function readIdempotencyKey(clientId: string, key: string): Promise<IdempotencyRecord | null> {
     const claim = await claims.find(clientId, key, clock.now())

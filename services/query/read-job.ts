@@ -7,12 +7,12 @@ import type { AppliedOffsets, ImportJobReader } from '#shared/ports/import-jobs.
 
 type Deps = { readonly jobs: Pick<ImportJobReader, 'find'>; readonly claims: ClaimRecords }
 
-/** A job, and the offsets that its document includes; null when there is no document yet. */
+/** `applied` is null while the job has no document. */
 export type JobReading = { readonly job: JobResponse; readonly applied: AppliedOffsets | null }
 
 /**
- * Returns the client's job, or null, also for a job of another client. Until the projector has processed
- * `ImportAccepted`, the job is made from the idempotency record, so that it can be read directly after its 202.
+ * Returns null for an unknown job and for a job of another client. Until the projector has applied `ImportAccepted`, the
+ * job is read from the idempotency record, because clients can read a job directly after its 202.
  */
 export const createReadJob = ({ jobs, claims }: Deps) =>
   async function readJob(clientId: string, jobId: string): Promise<JobReading | null> {

@@ -1,12 +1,12 @@
 import Negotiator from 'negotiator'
 import { type Language, languages } from '#schemas/errors.ts'
 
-/** One language range of Accept-Language (RFC 9110 §12.5.4): its primary subtag, and its weight if it has one. */
+/** One language range of Accept-Language (RFC 9110 §12.5.4). Groups: the primary subtag, and the optional weight. */
 const languageRange = /^\s*([a-z]{1,8}|\*)(?:-[a-z0-9]{1,8})*\s*(;\s*q\s*=\s*(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?\s*$/i
 
 /**
- * Chooses the language of the answer: the acceptable one with the highest weight, then the one named first. A region is
- * ignored (`ru-RU` asks for `ru`), and so is a malformed range. Returns `fallback` when no language is acceptable.
+ * Selects the supported language with the highest weight; for equal weights, the first. Ignores regions (`ru-RU` is `ru`)
+ * and malformed ranges. Returns `fallback` if no supported language is acceptable.
  */
 export function negotiateLanguage(header: string | undefined, fallback: Language): Language {
   const ranges = (header ?? '*').split(',').flatMap((text) => {

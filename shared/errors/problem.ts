@@ -6,14 +6,13 @@ import { isErrorCode, ServiceError } from './service-error.ts'
 type ProblemContext = { readonly language: Language; readonly correlationId: string }
 type ProblemResponse = {
   readonly status: number
-  /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Problem
 }
 
 /**
- * Turns any thrown value into a response with a `Problem` body (RFC 9457). Only this function maps errors to statuses.
- * An unknown error becomes `internal_error`, and the response contains nothing of it.
+ * Converts any thrown value to a response with a `Problem` body (RFC 9457). An unknown error becomes `internal_error`;
+ * the response does not contain its message.
  */
 export function problemFor(error: unknown, { language, correlationId }: ProblemContext): ProblemResponse {
   const code = errorCodeOf(error)
@@ -39,7 +38,6 @@ export function problemFor(error: unknown, { language, correlationId }: ProblemC
   }
 }
 
-/** Finds the error code by the `code` of the thrown value, never by its message. */
 function errorCodeOf(error: unknown): ErrorCode {
   const code = memberOf(error, 'code')
   if (isErrorCode(code)) return code
@@ -52,7 +50,6 @@ function errorCodeOf(error: unknown): ErrorCode {
   return code.startsWith('FST_') && isClientError ? 'bad_request' : 'internal_error'
 }
 
-/** Error codes of Fastify, its plugins and Node's HTTP parser. */
 const foreignCodes: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
   ['FST_ERR_CTP_BODY_TOO_LARGE', 'payload_too_large'],
   ['FST_ERR_CTP_INVALID_MEDIA_TYPE', 'unsupported_media_type'],
@@ -69,8 +66,7 @@ const foreignCodes: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>(
   ['HPE_CHUNK_EXTENSIONS_OVERFLOW', 'payload_too_large'],
 ])
 
-/** Retry-After in seconds, for errors that set none. */
-const retryAfterByCode: Partial<Record<ErrorCode, number>> = {
+const defaultRetryAfterSeconds: Partial<Record<ErrorCode, number>> = {
   service_unavailable: 5,
   request_in_progress: 1,
   rate_limit_exceeded: 1,
@@ -78,7 +74,7 @@ const retryAfterByCode: Partial<Record<ErrorCode, number>> = {
 
 function specificHeaders(code: ErrorCode, error: unknown): Record<string, string> {
   const given = error instanceof ServiceError ? error : undefined
-  const retryAfter = given?.retryAfterSeconds ?? retryAfterByCode[code]
+  const retryAfter = given?.retryAfterSeconds ?? defaultRetryAfterSeconds[code]
   return {
     ...(errorTable[code].status === 401 ? { 'www-authenticate': 'Bearer' } : {}), // RFC 9110 §15.5.2
     ...(given?.allow ? { allow: given.allow.join(', ') } : {}),
@@ -106,7 +102,7 @@ const faultByKeyword: Readonly<Record<string, FaultCode>> = {
   maxProperties: 'too_many',
 }
 
-/** The faults in Fastify's validation error, which has error objects as Ajv makes them. */
+/** Converts the `validation` of a Fastify error, which contains error objects of Ajv. */
 function validatorFaults(errors: unknown): readonly Fault[] {
   if (!Array.isArray(errors)) return []
   return errors.map((one) => {

@@ -2,17 +2,14 @@ import { type ErrorCode, errorTable, type Fault } from '#schemas/errors.ts'
 import type { Timestamp } from '#schemas/primitives.ts'
 
 type ServiceErrorOptions = {
-  /** What is wrong with the request, for `validation_failed`. */
-  readonly details?: readonly Fault[]
-  /** When the existing record of the key was created, for `idempotency_conflict`. */
-  readonly existingCreatedAt?: Timestamp
+  readonly details?: readonly Fault[] // for validation_failed
+  readonly existingCreatedAt?: Timestamp // of the idempotency record, for idempotency_conflict
   readonly retryAfterSeconds?: number
-  /** The methods that the path supports, for `method_not_allowed`. */
-  readonly allow?: readonly string[]
+  readonly allow?: readonly string[] // methods, for method_not_allowed
   readonly cause?: unknown
 }
 
-/** Ends a request with an error of `errorTable`. Only `problemFor` turns it into a response. */
+/** An error of `errorTable`. `problemFor` converts it to a response. */
 export class ServiceError extends Error {
   readonly code: ErrorCode
   readonly details: readonly Fault[] | undefined

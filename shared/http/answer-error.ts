@@ -18,21 +18,20 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
   return reply.code(status).headers(headers).send(JSON.stringify(body))
 }
 
-/** A request whose headers have been read, and its reply. */
 export type Exchange = { readonly request: FastifyRequest; readonly reply: FastifyReply }
 
 /**
- * Answers a request that Node's parser rejected or that arrived too slowly, directly on its socket, and closes the
- * socket. If the headers were read before (`begun`), the answer has the correlation id, the language and the headers
- * that the reply has so far. Sends nothing when a response has started or the client has disconnected.
+ * Writes an error response to the socket of a request that Node's parser rejected or that timed out, and closes the
+ * socket. `open` is the exchange of this request if Fastify has read the headers: the response then has its correlation
+ * id, language and headers. Sends nothing if a response has started or the client has disconnected.
  */
-export function answerClientError(error: ConnectionError, socket: Socket, log: Log, begun?: Exchange): void {
-  if (error.code === 'ECONNRESET' || !socket.writable || responseBegun(socket)) {
+export function answerClientError(error: ConnectionError, socket: Socket, log: Log, open?: Exchange): void {
+  if (error.code === 'ECONNRESET' || !socket.writable || responseStarted(socket)) {
     socket.destroy()
     return
   }
   const cause = urlTooLong(error) ? new ServiceError('uri_too_long', { cause: error }) : error
-  const request = begun?.request
+  const request = open?.request
   const correlationId = request?.id ?? randomUUID()
   const language = negotiateLanguage(request?.headers['accept-language'], request?.locale ?? 'en')
   const { status, headers, body } = problemFor(cause, { language, correlationId })
@@ -41,7 +40,7 @@ export function answerClientError(error: ConnectionError, socket: Socket, log: L
     'x-correlation-id': correlationId,
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
-    ...begun?.reply.getHeaders(),
+    ...open?.reply.getHeaders(),
     ...headers,
     'content-length': Buffer.byteLength(text),
     connection: 'close',
@@ -57,17 +56,17 @@ export function answerClientError(error: ConnectionError, socket: Socket, log: L
   }
   log.info(
     { correlation_id: correlationId, ...requestFields, status, error: body.error, code: error.code },
-    'request cut short',
+    'invalid or slow request rejected',
   )
 }
 
-/** Reads a private field, as Node's default handler does: there is no public API. */
-function responseBegun(socket: Socket): boolean {
+/** Node has no public API for this. Its default handler reads the same private field. */
+function responseStarted(socket: Socket): boolean {
   const response: unknown = Reflect.get(socket, '_httpMessage')
   return typeof response === 'object' && response !== null && Reflect.get(response, 'headersSent') === true
 }
 
-/** Node's parser counts the request line as a header, so a URL that is too long is reported as headers too large. */
+/** Node's parser counts the request line as part of the headers, so it reports a long URL as a header overflow. */
 function urlTooLong(error: ConnectionError): boolean {
   if (error.code !== 'HPE_HEADER_OVERFLOW') return false
   const packet: unknown = error.rawPacket

@@ -5,23 +5,22 @@ import { ServiceError } from '#shared/errors/service-error.ts'
 import type { ApiClient, ApiClients } from '#shared/ports/api-clients.ts'
 import type { Quota, RateLimiter } from '#shared/ports/rate-limiter.ts'
 
-/** Returns the API client of a request if it may do what the permission names; throws the refusal otherwise. */
+/** Returns the API client of the request. Throws if the client is unknown or may not use the endpoint. */
 export type Guard = (request: FastifyRequest, reply: FastifyReply, permission: Permission) => Promise<ApiClient>
 
 type GuardDeps = {
   readonly apiClients: ApiClients
   readonly rateLimiter: RateLimiter
-  /** Requests per second for clients without a rate of their own; 0 is unlimited. */
-  readonly defaultRate: number
+  readonly defaultRate: number // requests per second; 0 means unlimited
 }
 
 const bearer = /^Bearer +([\x21-\x7e]+) *$/i
 
 /**
- * The guard throws, in this order: `unauthorized` for a missing, malformed, unknown, revoked or expired key (one text
- * for all), `ip_not_allowed`, `permission_denied`, `rate_limit_exceeded`. It throws `DependencyLost` when the client
- * store cannot be reached. Every request of a known client counts against its rate, also a refused one. The reply
- * carries the remaining quota (draft-ietf-httpapi-ratelimit-headers-10), except for an unlimited client.
+ * The guard throws, in this order: `unauthorized` (missing, malformed, unknown, revoked or expired key),
+ * `ip_not_allowed`, `permission_denied`, `rate_limit_exceeded`; and `DependencyLost` if the database cannot be reached.
+ * Refused requests of a known client count against its rate limit. Sets the headers `RateLimit` and `RateLimit-Policy`
+ * (draft-ietf-httpapi-ratelimit-headers-10), except for unlimited clients.
  */
 export function createGuard({ apiClients, rateLimiter, defaultRate }: GuardDeps): Guard {
   const isAllowed = createAllowlist()
@@ -54,14 +53,14 @@ const rateLimitHeaders = (rate: number, quota: Quota) => ({
   ratelimit: `"client";r=${quota.remaining};t=${secondsUntilReset(quota)}`,
 })
 
-/** Whole seconds, at least 1: with 0 the client would retry at once. */
+/** At least 1: with 0, the client would retry immediately. */
 const secondsUntilReset = ({ resetMs }: Quota) => Math.max(1, Math.ceil(resetMs / 1_000))
 
 type Lists = { readonly 4: BlockList; readonly 6: BlockList }
 
 /**
- * Checks an address against an allowlist of addresses and CIDR blocks. An empty list allows every address. IPv4-mapped
- * IPv6 (RFC 4291 §2.5.5.2) counts as IPv4, in addresses and blocks. A text that is not an address is never allowed.
+ * Checks an address against a list of addresses and CIDR blocks. An empty list allows every address. IPv4-mapped IPv6
+ * (RFC 4291 §2.5.5.2) counts as IPv4 in both. A value that is not an address is never allowed by a non-empty list.
  */
 export function createAllowlist(): (address: string | undefined, blocks: readonly string[]) => boolean {
   const compiled = new WeakMap<readonly string[], Lists>()
@@ -77,7 +76,7 @@ export function createAllowlist(): (address: string | undefined, blocks: readonl
   }
 }
 
-/** One list per family, because in a shared list Node matches every IPv4 address against the IPv6 block ::/0. */
+/** One list per family: in a shared list, Node matches IPv4 addresses against the IPv6 block ::/0. */
 function listsOf(blocks: readonly string[]): Lists {
   const lists: Lists = { 4: new BlockList(), 6: new BlockList() }
   for (const block of blocks) {
@@ -86,7 +85,7 @@ function listsOf(blocks: readonly string[]): Lists {
     const family = isIP(plain) === 4 ? 4 : 6
     const width = family === 4 ? 32 : 128
     const bits = length === undefined ? width : Number(length) - (plain === given ? 0 : mappedPrefixBits)
-    // A block wider than ::ffff:0:0/96 is an IPv6 block, and mapped addresses count as IPv4.
+    // A block that is wider than the IPv4-mapped range ::ffff:0:0/96 does not apply to IPv4 addresses.
     if (bits < 0) lists[6].addSubnet(given, Number(length), 'ipv6')
     else lists[family].addSubnet(plain, bits, familyName(family))
   }

@@ -11,17 +11,16 @@ type Check = () => Promise<boolean>
 export type HealthOptions = {
   readonly version: string
   readonly clock: Clock
-  /** True when the dependency works. Null when this process does not use it. */
+  /** A check returns true if the dependency works. Null: this process does not use the dependency. */
   readonly checks: Readonly<Record<Dependency, Check | null>>
   readonly isStopping: () => boolean
-  /** Milliseconds after which a check counts as failed. GET /readyz promises a response within 2 s. */
+  /** The timeout of a check in milliseconds. Below 2,000: `GET /readyz` must respond within 2 s. */
   readonly withinMs?: number
 }
 
 const labels: Readonly<Record<Dependency, string>> = { database: 'The database', event_log: 'The event log' }
 const shuttingDown: HealthCheck = { status: 'unhealthy', message: 'The process is shutting down.' }
 
-/** GET /healthz and GET /readyz, which every process serves. */
 export const healthRoutes = ({ version, clock, checks, isStopping, withinMs = 1_500 }: HealthOptions) =>
   async function routes(app: FastifyInstance): Promise<void> {
     const database = checks.database && shareRunningCall(checks.database)
@@ -58,7 +57,7 @@ export const healthRoutes = ({ version, clock, checks, isStopping, withinMs = 1_
     }
   }
 
-/** While a check runs, further calls get its result: probes must not pile up on a dependency that hangs. */
+/** Concurrent calls share one running check, so that checks of a hanging dependency do not accumulate. */
 function shareRunningCall(check: Check): Check {
   let running: Promise<boolean> | undefined
   return () => {

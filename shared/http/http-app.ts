@@ -15,39 +15,32 @@ import { allowedMethods, isWellFormed, originForm } from './request-target.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The request's X-Correlation-ID when it is a UUID, otherwise a generated UUID. */
     readonly correlationId: string
-    /** The language of the API client once it is known: the language of errors when Accept-Language names none of ours. */
+    /** The language of the API client; null before authentication. Used if Accept-Language has no supported language. */
     locale: Language | null
-    /** Fields to add to the log line of this request, beside method, route, status and duration. */
     logFields: Record<string, unknown>
   }
 }
 
 export type HttpAppOptions = {
   readonly log: Log
-  /** Bytes. A route may set its own limit. */
-  readonly bodyLimit?: number
-  /** Addresses or CIDR blocks of proxies whose X-Forwarded-For is trusted; none by default. */
-  readonly trustedProxies?: readonly string[]
-  /** Milliseconds in which a client must send its headers, and its whole request. */
-  readonly headersTimeoutMs?: number
-  readonly requestTimeoutMs?: number
-  /** Overrides of the load above which requests get a 503. */
+  readonly bodyLimit?: number // bytes; a route can override it
+  readonly trustedProxies?: readonly string[] // addresses or CIDR blocks; default: none
+  readonly headersTimeoutMs?: number // to receive all headers
+  readonly requestTimeoutMs?: number // to receive the whole request
   readonly overload?: Partial<OverloadLimits>
 }
 
 const mebibyte = 1024 * 1024
 const maxUrlLength = 8 * 1024 // RFC 9110 §4.1 recommends at least 8,000 octets
 
-/** Exempt from overload and draining. */
 const healthUrls: ReadonlySet<string> = new Set([contracts.readLiveness.url, contracts.readReadiness.url])
 const isHealth = ({ routeOptions }: FastifyRequest): boolean => healthUrls.has(routeOptions?.url ?? '')
 
 /**
- * Creates the Fastify app that every HTTP process serves its routes from. Every error on every path has the body of
- * `Problem`; a known path with another method is a 405 with `Allow`. The app adds correlation ids, Helmet's default
- * headers and `no-store` under /v1, limits sizes and times, and writes one log line per request.
+ * Creates the Fastify app of an HTTP process. Every error response has a `Problem` body. A known path with another method
+ * gets a 405 with `Allow`. The app adds correlation ids, Helmet's default headers, and `no-store` under /v1. It limits
+ * sizes and times and writes one log line per request.
  */
 export async function createHttpApp(options: HttpAppOptions): Promise<FastifyInstance> {
   const { log } = options
@@ -61,8 +54,8 @@ export async function createHttpApp(options: HttpAppOptions): Promise<FastifyIns
     },
     clientErrorHandler: (error, socket) => answerClientError(error, socket, log, openExchanges.get(socket)),
   })
-  app.server.maxHeadersCount = 0 // no limit: Node silently drops headers above a count, and their size is limited
-  // Serve requests with an unknown Expect header: Node would answer a 417 without a body.
+  app.server.maxHeadersCount = 0 // no limit: Node would drop further headers silently; their total size is limited
+  // Serve requests with an unknown Expect header. Node would respond with a 417 without a body.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   app.decorateRequest('correlationId', {
     getter() {
@@ -80,7 +73,7 @@ export async function createHttpApp(options: HttpAppOptions): Promise<FastifyIns
   app.addHook('onRequest', async (request, reply) => {
     openExchanges.set(request.socket, { request, reply })
     prepare(request, reply)
-    // Not in the 404 handler: before it runs, Fastify refuses an unknown content type with a 415.
+    // Before the body parser: for an unknown content type, it responds with 415 before the 404 handler runs.
     if (request.is404 || request.url.length > maxUrlLength) throw refusalOf(request, methodsOf)
     if (!isWellFormed(request.raw)) throw new ServiceError('bad_request')
   })
@@ -108,10 +101,10 @@ const serverOptions = (options: HttpAppOptions) => {
     http: {
       headersTimeout: headersTimeoutMs,
       connectionsCheckingInterval: Math.min(1_000, headersTimeoutMs),
-      requireHostHeader: false, // Node would answer in another format; `isWellFormed` checks the header
+      requireHostHeader: false, // Node's error has no problem body; `isWellFormed` checks the header
     },
-    return503OnClosing: false, // Fastify's own 503 has another format; draining refuses requests
-    routerOptions: { maxParamLength: maxUrlLength }, // an idempotency key that is too long is an unknown key
+    return503OnClosing: false, // Fastify's error has no problem body; `addDraining` rejects requests
+    routerOptions: { maxParamLength: maxUrlLength }, // an idempotency key that is too long gets a 404, as an unknown key does
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
   } as const
 }
@@ -128,7 +121,7 @@ function refusalOf(request: FastifyRequest, methodsOf: (url: string) => readonly
   return allow.length > 0 ? new ServiceError('method_not_allowed', { allow }) : new ServiceError('route_not_found')
 }
 
-/** Logs the pattern of the route and never the path, because a path can contain an idempotency key. */
+/** Logs the route pattern and not the path, because a path can contain an idempotency key. */
 function logRequest(log: Log, request: FastifyRequest, reply: FastifyReply): void {
   const line = {
     correlation_id: request.id,
@@ -148,11 +141,10 @@ type HttpServerOptions = {
   readonly app: FastifyInstance
   readonly host: string
   readonly port: number
-  /** Milliseconds that open requests get to end before their connections are closed. */
-  readonly drainMs?: number
+  readonly drainMs?: number // the wait for open requests before their connections are closed
 }
 
-/** The HTTP listener. Stopping refuses new requests, waits for the open ones and closes. */
+/** The HTTP listener. `stop` rejects new requests with 503, waits for the open requests and closes. */
 export const httpServer = ({ app, host, port, drainMs = 15_000 }: HttpServerOptions): Part => ({
   name: 'HTTP server',
   start: async () => {

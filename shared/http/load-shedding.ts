@@ -7,9 +7,9 @@ import { ServiceError } from '#shared/errors/service-error.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Refuses new requests with 503 from now on. Resolves when all open requests have ended. */
+    /** Rejects new requests with 503. Resolves when all open requests have ended. */
     drain(): Promise<void>
-    /** Calls the listener once when draining begins, so that requests which wait can be answered at once. */
+    /** Calls the listener once when draining starts, so that long polls can end immediately. */
     onDrain(listener: () => void): void
   }
 }
@@ -17,9 +17,8 @@ declare module 'fastify' {
 type Exempt = (request: FastifyRequest) => boolean
 
 /**
- * Adds graceful shutdown. The listener stays open while requests are open, so that new clients get a 503 and not a
- * refused connection. Exempt requests are neither refused nor waited for. While draining, every response closes its
- * connection.
+ * Adds graceful shutdown. During draining, the port stays open: new requests get a 503 and not a refused connection, and
+ * every response closes its connection. Exempt requests are served, and draining does not wait for them.
  */
 export function addDraining(app: FastifyInstance, { exempt }: { readonly exempt: Exempt }): void {
   let draining = false
@@ -54,27 +53,24 @@ export function addDraining(app: FastifyInstance, { exempt }: { readonly exempt:
   })
 }
 
-/** The load above which a process refuses requests. */
 export type OverloadLimits = {
-  /** Mean delay of the event loop over the last second, in milliseconds. */
-  readonly eventLoopDelayMs: number
+  readonly eventLoopDelayMs: number // mean over the last second
   readonly heapBytes: number
   readonly residentBytes: number
 }
 
-/** Far above the load of a healthy busy process. The memory limit of a container counts, if there is one. */
+/** Far above the load of a healthy process. Respects the memory limit of a container. */
 const defaultLimits = (): OverloadLimits => ({
   eventLoopDelayMs: 1_000,
   heapBytes: 0.9 * getHeapStatistics().heap_size_limit,
   residentBytes: 0.9 * Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY),
 })
 
-/** Seconds. The load is sampled once a second. */
-const retryAfterSeconds = 2
+const retryAfterSeconds = 2 // longer than the sampling interval of the load, 1 s
 
 type OverloadOptions = { readonly exempt: Exempt; readonly limits?: Partial<OverloadLimits> | undefined }
 
-/** Refuses requests with 503 and Retry-After while the process is overloaded, before it reads anything of them. */
+/** Rejects requests with 503 and Retry-After while the process is overloaded. Their bodies are not read. */
 export async function addOverloadGuard(app: FastifyInstance, { exempt, limits }: OverloadOptions): Promise<void> {
   const { eventLoopDelayMs, heapBytes, residentBytes } = { ...defaultLimits(), ...limits }
   await app.register(underPressure, {

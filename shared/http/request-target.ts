@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 
 const absoluteForm = /^https?:\/\/[^/?#]*/i
 
-/** The path and query to route by. A server must also accept the absolute form (RFC 9112 §3.2.2). */
+/** The path and query of a request target. A server must accept the absolute form, too (RFC 9112 §3.2.2). */
 export function originForm(target: string): string {
   if (target.startsWith('/')) return target
   const rest = target.replace(absoluteForm, '')
@@ -11,8 +11,8 @@ export function originForm(target: string): string {
 }
 
 /**
- * False for requests that Node's parser accepts and RFC 9112 forbids: HTTP/0.9, and HTTP/1.1 without exactly one Host
- * (§3.2). With two Host headers, a proxy and this server could read different ones.
+ * False for HTTP/0.9, and for HTTP/1.1 without exactly one Host header (RFC 9112 §3.2). Node's parser accepts them. If a
+ * request has two Host headers, a proxy and this server could use different ones.
  */
 export function isWellFormed({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   let hosts = 0
@@ -22,10 +22,7 @@ export function isWellFormed({ rawHeaders, httpVersion }: IncomingMessage): bool
   return httpVersion === '1.0' ? hosts <= 1 : httpVersion === '1.1' && hosts === 1
 }
 
-/**
- * Records every route registered after this call, in any plugin. The returned function gives the sorted methods that a
- * URL supports, for the Allow header of a 405; none when no route has that path.
- */
+/** Records all routes registered after this call. The returned function lists the methods of a URL for `Allow`. */
 export function allowedMethods(app: FastifyInstance): (url: string) => readonly string[] {
   const routes: { path: RegExp; methods: readonly string[] }[] = []
   app.addHook('onRoute', ({ url, method }) => {
@@ -38,7 +35,7 @@ export function allowedMethods(app: FastifyInstance): (url: string) => readonly 
   }
 }
 
-/** Matches the paths of a Fastify route. A parameter (`:id`) is one whole segment; `*` is the rest of the path. */
+/** Supports parameters that are a whole segment (`:id`), and `*` for the rest of the path. */
 function patternOf(url: string): RegExp {
   const segments = url.split('/').map((segment) => {
     if (segment.startsWith(':')) return '[^/]+'

@@ -7,18 +7,15 @@ import { ServiceError } from '#shared/errors/service-error.ts'
 import type { ApiClient } from '#shared/ports/api-clients.ts'
 import type { Guard } from './guard.ts'
 
-/** An endpoint that requires an API key. */
 type ClientContract = Contract & { readonly permission: Permission }
-/** An endpoint that requires no API key. */
 type PublicContract = Contract & { readonly permission: null }
 
 type RouteTypes<C extends Contract> = {
   Params: C extends { readonly params: infer Params extends TObject } ? Static<Params> : unknown
-  /** A repeated parameter is an array. */
+  /** Fastify parses a repeated parameter to an array. */
   Querystring: Readonly<Record<string, unknown>>
 }
 
-/** A request whose API client is known, and its reply. */
 export type ClientExchange<C extends Contract = Contract> = {
   readonly request: FastifyRequest<RouteTypes<C>>
   readonly reply: FastifyReply
@@ -29,9 +26,8 @@ type Handler<C extends Contract> = (exchange: ClientExchange<C>) => Promise<unkn
 
 type ClientRouteOptions = {
   readonly guard: Guard
-  /** Bytes; the app's own limit when absent. */
-  readonly bodyLimit?: number
-  /** Checks that belong between those of every endpoint. Each refuses a request by throwing. */
+  readonly bodyLimit?: number // bytes; default: the limit of the app
+  /** A check throws to reject the request. */
   readonly checks?: {
     readonly beforeGuard?: (request: FastifyRequest) => void
     readonly beforeBody?: (request: FastifyRequest) => void
@@ -40,8 +36,8 @@ type ClientRouteOptions = {
 }
 
 /**
- * Registers an endpoint of API clients from its contract. The first check that fails answers: `beforeGuard`, the API
- * key and its permission, `beforeBody`, the body limit, `afterBody`, X-Correlation-ID, and the path parameters.
+ * Registers an endpoint that requires an API key. Order of the checks: `beforeGuard`, the API key and its permission,
+ * `beforeBody`, the body limit, `afterBody`, X-Correlation-ID, and the path parameters. The first failing check decides.
  */
 export function addClientRoute<const C extends ClientContract>(
   app: FastifyInstance,
@@ -73,7 +69,6 @@ export function addClientRoute<const C extends ClientContract>(
   })
 }
 
-/** Registers an endpoint without an API key from its contract. */
 export function addPublicRoute(
   app: FastifyInstance,
   contract: PublicContract,
@@ -83,9 +78,8 @@ export function addPublicRoute(
 }
 
 /**
- * The Fastify options of a contract. Only the path parameters are validated by their schema: query, headers and body
- * have readers of their own, which give the error codes of the interface. Responses are written by JSON.stringify:
- * fast-json-stringify would drop members that a schema lacks. Tests hold the responses to their schemas.
+ * Fastify validates only path parameters: handlers validate query, headers and body and throw specific error codes.
+ * Responses use JSON.stringify, because fast-json-stringify drops members that are not in the schema.
  */
 const registrationOf = ({ method, url, params, query, headers, body, responses }: Contract) =>
   ({
@@ -102,7 +96,7 @@ const registrationOf = ({ method, url, params, query, headers, body, responses }
     serializerCompiler: () => JSON.stringify,
   }) satisfies Omit<RouteOptions, 'handler'>
 
-/** Reports the first fault only: a text that is not a UUID breaks both the format and the pattern of its schema. */
+/** Reports only the first fault: a value that is not a UUID violates both `format` and `pattern` of its schema. */
 function validatorOf(schema: TSchema) {
   const compiled = TypeCompiler.Compile(schema)
   return (value: unknown) => {

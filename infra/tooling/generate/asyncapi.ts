@@ -15,8 +15,7 @@ import {
 } from './event-facts.ts'
 import { byName, extractNamed, isObject, type Json, type JsonObject, jsonOf } from './named-schemas.ts'
 
-/** The version of the document, not of the events. */
-const eventsVersion = '1.0.0'
+const documentVersion = '1.0.0' // each event has its own version
 const bindingVersion = '0.5.0'
 const personal = 'x-personal-data'
 
@@ -134,7 +133,7 @@ export function asyncapiDocument(): JsonObject {
     asyncapi: '3.0.0',
     info: {
       title: 'Contact import events',
-      version: eventsVersion,
+      version: documentVersion,
       description:
         'The history of every import as CloudEvents 1.0 in binary mode on Kafka: the context attributes are headers, ' +
         'the value is the data as JSON. An event that is appended again has the same `ce_id`: use it to detect ' +

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isObject, type Json, type JsonObject } from './named-schemas.ts'
 
-/** Keywords that do not affect validation. */
 const annotations = new Set(['$id', '$schema', '$defs', '$comment', 'title', 'description', 'examples', 'deprecated'])
 
 /** Keywords with rules of their own. Every other keyword must stay equal. */

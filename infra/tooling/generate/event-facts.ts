@@ -35,11 +35,10 @@ export function retentionOf(topic: Topic): string {
 
 export type EventInTopic = { readonly topic: Topic; readonly event: EventType }
 
-/** Every event, in the order of the catalogue. */
 export const eventsInTopics = (): readonly EventInTopic[] =>
   Object.values(topics).flatMap((topic: Topic) => topic.events.map((event: EventType) => ({ topic, event })))
 
-/** The name of an event version in file names and in AsyncAPI, e.g. `ChunkSent.v1`. */
+/** E.g. `ChunkSent.v1`. */
 export const versionedName = ({ type, version }: EventType): string => `${type}.v${version}`
 
 export const personalSchema = 'Contact'

@@ -5,8 +5,7 @@ import { type Contract, commonErrors, contractList, type Payload, quotaHeaders }
 import { Problem } from '#schemas/http/problem.ts'
 import { extractNamed, isObject, type JsonObject, jsonOf } from './named-schemas.ts'
 
-/** The version of the interface, not of the service. */
-const interfaceVersion = '1.0.0'
+const interfaceVersion = '1.0.0' // not the version of the service
 
 const retryAfter = { type: 'integer', minimum: 0, description: 'Seconds to wait before repeating the request.' }
 const errorHeaders: Partial<Record<ErrorCode, JsonObject>> = {

@@ -12,7 +12,7 @@ afterEach(async () => {
   for (const app of apps.splice(0)) await app.close()
 })
 
-/** An app that trusts these proxies, with a client that is allowed from 198.51.100.0/24 and 2001:db8::/32 only. */
+/** An app that trusts these proxies. Its client may use only addresses in 198.51.100.0/24 and 2001:db8::/32. */
 async function listener(trustedProxies: readonly string[]) {
   const apiClients = createMemoryApiClients()
   const allow = ['198.51.100.0/24', '2001:db8::/32']
@@ -42,7 +42,7 @@ async function listener(trustedProxies: readonly string[]) {
 const allowed = '198.51.100.7'
 
 describe('the client address is the address of the connection', () => {
-  test('when no proxy is trusted, even if headers name another', async () => {
+  test('when no proxy is trusted, even if headers contain another address', async () => {
     const get = await listener([])
     for (const name of ['x-forwarded-for', 'forwarded', 'x-real-ip', 'true-client-ip', 'x-client-ip']) {
       expect(await get({ [name]: name === 'forwarded' ? `for=${allowed}` : allowed })).toBe(403)
@@ -64,7 +64,10 @@ describe('the client address is the address that a trusted proxy reports', () =>
     ['an IPv6 client', '2001:db8::7'],
     ['an IPv4 client mapped to IPv6', `::ffff:${allowed}`],
     ['a client behind two trusted proxies', `${allowed}, 10.1.2.3`],
-    ['the last untrusted address, even if that one reports others,', `203.0.113.9, garbage, ${allowed}, 10.1.2.3`],
+    [
+      'the last untrusted address, even if it is preceded by other addresses,',
+      `203.0.113.9, garbage, ${allowed}, 10.1.2.3`,
+    ],
   ])('%s is allowed', async (_who, forwarded) => {
     expect(await (await listener(trusted))({ 'x-forwarded-for': forwarded })).toBe(200)
   })
@@ -80,7 +83,7 @@ describe('the client address is the address that a trusted proxy reports', () =>
     expect(await (await listener(trusted))({ 'x-forwarded-for': forwarded })).toBe(403)
   })
 
-  test('repeated headers are read in their order', async () => {
+  test('the values of repeated headers are joined in order', async () => {
     const get = await listener(trusted)
     expect(await get({ 'x-forwarded-for': [allowed, '203.0.113.9'] })).toBe(403)
     expect(await get({ 'x-forwarded-for': ['203.0.113.9', allowed] })).toBe(200)

@@ -23,7 +23,6 @@ afterAll(() => memory?.app.close())
 const health = 'GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
 const contact = '{"phone":"+79991234567"}'
 
-/** A POST with a valid API key, these header lines and this body. */
 const post = (lines: readonly string[], body = ''): string =>
   [
     'POST /v1/contacts/import HTTP/1.1',
@@ -51,47 +50,67 @@ function expectProblem(answer: RawAnswer | undefined): void {
 
 describe('a hostile connection', () => {
   const refused: [string, () => string, number][] = [
-    ['two different lengths', () => post(['Content-Length: 24', 'Content-Length: 2'], contact), 400],
-    ['the same length twice', () => post(['Content-Length: 24', 'Content-Length: 24'], contact), 400],
-    ['a list of lengths', () => post(['Content-Length: 24, 24'], contact), 400],
-    ['a negative length', () => post(['Content-Length: -1'], contact), 400],
-    ['a length in hex', () => post(['Content-Length: 0x18'], contact), 400],
-    ['a length that is too large', () => post([`Content-Length: 1${'0'.repeat(30)}`], contact), 400],
-    ['a length and chunks', () => post(['Content-Length: 24', chunked], `18\r\n${contact}\r\n0\r\n\r\n`), 400],
-    ['chunks and a length', () => post([chunked, 'Content-Length: 4'], `18\r\n${contact}\r\n0\r\n\r\n`), 400],
-    ['an encoding after chunks', () => post(['Transfer-Encoding: chunked, identity'], contact), 400],
-    ['an encoding that only ends with chunked', () => post(['Transfer-Encoding: xchunked'], contact), 400],
+    ['two different Content-Length headers', () => post(['Content-Length: 24', 'Content-Length: 2'], contact), 400],
+    ['two equal Content-Length headers', () => post(['Content-Length: 24', 'Content-Length: 24'], contact), 400],
+    ['a Content-Length list', () => post(['Content-Length: 24, 24'], contact), 400],
+    ['a negative Content-Length', () => post(['Content-Length: -1'], contact), 400],
+    ['a hexadecimal Content-Length', () => post(['Content-Length: 0x18'], contact), 400],
+    ['a Content-Length that is too large', () => post([`Content-Length: 1${'0'.repeat(30)}`], contact), 400],
+    [
+      'Content-Length before Transfer-Encoding',
+      () => post(['Content-Length: 24', chunked], `18\r\n${contact}\r\n0\r\n\r\n`),
+      400,
+    ],
+    [
+      'Content-Length after Transfer-Encoding',
+      () => post([chunked, 'Content-Length: 4'], `18\r\n${contact}\r\n0\r\n\r\n`),
+      400,
+    ],
+    ['a transfer coding after chunked', () => post(['Transfer-Encoding: chunked, identity'], contact), 400],
+    [
+      'an unknown transfer coding whose name ends with chunked',
+      () => post(['Transfer-Encoding: xchunked'], contact),
+      400,
+    ],
     ['a space before the colon', () => post(['Content-Length : 24'], contact), 400],
     ['a folded header', () => post(['X-A: 1', ' 2', 'Content-Length: 24'], contact), 400],
-    ['a carriage return alone', () => post(['X-A: 1\rX-B: 2', 'Content-Length: 24'], contact), 400],
+    ['a carriage return without a line feed', () => post(['X-A: 1\rX-B: 2', 'Content-Length: 24'], contact), 400],
     ['a NUL in a header', () => post(['X-A: 1\0', 'Content-Length: 24'], contact), 400],
     ['a NUL in the path', () => 'GET /v1/\0 HTTP/1.1\r\nHost: a\r\n\r\n', 400],
     ['an invalid chunk size', () => post([chunked], `+5\r\n${contact}\r\n0\r\n\r\n`), 400],
     ['a chunk size that is too large', () => post([chunked], `${'F'.repeat(17)}\r\n${contact}`), 400],
     ['a chunk that is longer than its size', () => post([chunked], `2\r\n${contact}\r\n0\r\n\r\n`), 400],
     ['chunk extensions that are too long', () => post([chunked], `18;${'a'.repeat(20_000)}\r\n`), 413],
-    ['no host', () => 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
-    ['two hosts', () => 'GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n', 400],
+    ['no Host header', () => 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+    ['two Host headers', () => 'GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n', 400],
     ['HTTP/0.9', () => 'GET /healthz\r\n\r\n', 400],
     ['an unknown HTTP version', () => 'GET /healthz HTTP/9.9\r\nHost: a\r\n\r\n', 400],
     ['the preface of HTTP/2', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400],
-    ['half a percent sign', () => 'GET /v1/idempotency/% HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 400],
+    [
+      'an incomplete percent-encoding',
+      () => 'GET /v1/idempotency/% HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
+      400,
+    ],
     ['a path that is not UTF-8', () => 'GET /v1/idempotency/%ff HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 400],
-    ['a URL of 12,000', () => `GET /${'x'.repeat(12_000)} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`, 414],
-    ['headers of 60,000', () => post([`X-A: ${'x'.repeat(60_000)}`]), 431],
+    [
+      'a URL of 12,000 characters',
+      () => `GET /${'x'.repeat(12_000)} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`,
+      414,
+    ],
+    ['headers of 60,000 bytes', () => post([`X-A: ${'x'.repeat(60_000)}`]), 431],
     ['headers sent too slowly', () => 'GET /healthz HTTP/1.1\r\nHost: a\r\nX: ', 408],
     ['a body sent too slowly', () => post(['Content-Length: 99999'], '['), 408],
     ['chunks sent too slowly', () => post([chunked], ''), 408],
   ]
 
-  test.each(refused)('%s is refused with a problem body', async (what, bytes, status) => {
+  test.each(refused)('%s is rejected with a problem body', async (what, bytes, status) => {
     const trickle = what.endsWith('too slowly') ? { trickle: what.startsWith('chunks') ? '1\r\n \r\n' : ' ' } : {}
     const answers = await exchangeRaw(port, bytes(), trickle)
     expect(answers.map((answer) => answer.status)).toEqual([status])
     expectProblem(answers[0])
   })
 
-  test('a slow body is refused with the headers and language of its request, and logged once', async () => {
+  test('the error response to a slow body has the headers and language of the request and is logged once', async () => {
     const lines: string[] = []
     const log = createLog({ level: 'info', service: 'test', destination: { write: (line) => lines.push(line) } })
     const own = await createMemoryApp({ log, headersTimeoutMs: 500, requestTimeoutMs: 500, ratePerSecond: 10 })
@@ -118,7 +137,7 @@ describe('a hostile connection', () => {
       await eventually(() =>
         expect(lines.map((line) => JSON.parse(line))).toMatchObject([
           {
-            msg: 'request cut short',
+            msg: 'invalid or slow request rejected',
             method: 'POST',
             route: '/v1/contacts/import',
             correlation_id: correlationId,
@@ -148,7 +167,7 @@ describe('a hostile connection', () => {
     }
   })
 
-  test('after a client disconnects in the middle of its body the server still works', async () => {
+  test('the server still responds after a client has disconnected in the middle of a body', async () => {
     expect((await exchangeRaw(port, post(['Content-Length: 9999'], contact), { thenEnd: true })).length).toBeLessThan(2)
     expect((await exchangeRaw(port, health)).map(({ status }) => status)).toEqual([200])
   })
@@ -192,14 +211,14 @@ describe('an unusual but valid connection', () => {
     expect(answers.map(({ status, body }) => [status, body])).toEqual(Array(2).fill([200, '{"status":"ok"}']))
   })
 
-  test('pipelined requests are answered in order, and a refused body is not parsed as a request', async () => {
+  test('responses to pipelined requests are in order, and a rejected body is not parsed as a request', async () => {
     const smuggled = 'GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n'
     const unauthorized = post([`Content-Length: ${smuggled.length}`], smuggled).replace('Bearer', 'Basic')
     const answers = await exchangeRaw(port, unauthorized + post(['Content-Length: 24'], contact) + health)
     expect(answers.map(({ status }) => status)).toEqual([401, 202, 200])
   })
 
-  test('a header is read also after thousands of others', async () => {
+  test('a header after thousands of other headers is read', async () => {
     const many = [...Array(2_500).keys()].map(() => 'a:1')
     const answers = await exchangeRaw(
       port,
@@ -209,8 +228,8 @@ describe('an unusual but valid connection', () => {
   })
 })
 
-test('gzip bombs are refused before they are inflated completely', async () => {
-  // Built from members (RFC 1952): compressing it as a whole would block the server, which runs in this process.
+test('gzip bombs are rejected before they are decompressed completely', async () => {
+  // Concatenated gzip members (RFC 1952): compressing the whole body would block the server in this process.
   const bomb = Buffer.concat(Array(256).fill(gzipSync(Buffer.alloc(1024 * 1024, 0x20))))
   const before = process.memoryUsage().rss
   let peak = before

@@ -39,7 +39,7 @@ function port(): number {
   return address.port
 }
 
-/** Sends these bytes and returns everything that the server sends until the connection ends. */
+/** Sends the bytes and returns all bytes that the server sends until the connection ends. */
 const raw = (bytes: string): Promise<string> => exchange(connect(port(), '127.0.0.1'), bytes)
 
 async function exchange(socket: Socket, bytes: string): Promise<string> {
@@ -64,10 +64,10 @@ function expectProblem(answer: string, status: number, error: string) {
 
 describe('the HTTP app on a raw connection', () => {
   test.each([
-    ['what is not HTTP', 'hello\r\n\r\n', 400, 'bad_request'],
+    ['a text that is not HTTP', 'hello\r\n\r\n', 400, 'bad_request'],
     ['an unknown method', 'BREW /v1/imports HTTP/1.1\r\nHost: a\r\n\r\n', 400, 'bad_request'],
     [
-      'two lengths',
+      'Content-Length with Transfer-Encoding',
       'POST /v1/imports HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
       400,
       'bad_request',
@@ -82,7 +82,7 @@ describe('the HTTP app on a raw connection', () => {
       'request_timeout',
     ],
     [
-      'a broken chunk',
+      'an invalid chunk size',
       'POST /v1/imports HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
       400,
       'bad_request',
@@ -91,13 +91,13 @@ describe('the HTTP app on a raw connection', () => {
     expectProblem(await raw(bytes), status, error)
   })
 
-  test('a method that Node supports and no route has is refused with 405', async () => {
+  test('a method that no route supports gets a 405', async () => {
     const answer = await raw('PURGE /v1/imports HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
     expectProblem(answer, 405, 'method_not_allowed')
     expect(answer).toMatch(/^allow: POST\r$/m)
   })
 
-  test('the app still serves requests after these connections', async () => {
+  test('the app still serves requests after an invalid one', async () => {
     await raw('nonsense\r\n\r\n')
     const reply = await fetch(`http://127.0.0.1:${port()}/v1/imports`, {
       method: 'POST',
@@ -107,7 +107,7 @@ describe('the HTTP app on a raw connection', () => {
     expect([reply.status, await reply.text()]).toEqual([200, 'taken'])
   })
 
-  test('stopping waits for open requests and refuses new ones with 503', async () => {
+  test('stop waits for open requests and rejects new requests with 503', async () => {
     const at = port()
     const slow = fetch(`http://127.0.0.1:${at}/v1/slow`)
     await eventually(() => expect(slowBegun).toBe(true))
@@ -127,7 +127,7 @@ describe('the HTTP app on a raw connection', () => {
     await expect(fetch(`http://127.0.0.1:${at}/v1/slow`)).rejects.toThrow()
   }, 10_000)
 
-  test('stopping calls the drain listeners, so that waiting requests end', async () => {
+  test('stop calls the drain listeners, so that waiting requests can end', async () => {
     app.onDrain(() => gate.open.resolve())
     const slow = fetch(`http://127.0.0.1:${port()}/v1/slow`)
     await eventually(() => expect(slowBegun).toBe(true))
@@ -135,7 +135,7 @@ describe('the HTTP app on a raw connection', () => {
     expect(await (await slow).text()).toBe('done')
   }, 10_000)
 
-  test('stopping closes connections that do not end in time', async () => {
+  test('stop closes connections that are still open after drainMs', async () => {
     const impatient = httpServer({ app, host: '127.0.0.1', port: 0, drainMs: 100 })
     const slow = fetch(`http://127.0.0.1:${port()}/v1/slow`)
     const outcome = slow.then(

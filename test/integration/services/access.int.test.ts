@@ -36,7 +36,7 @@ describe('an API client', () => {
     }
   })
 
-  it('has one rate limit for all its requests, and the default limit when it has no own rate', async () => {
+  it('has one rate limit for all endpoints, and the default limit if it has no rate of its own', async () => {
     const client = await clients.add({ ratePerSecond: null })
     const posted = await system.producer.post(one, as(client))
     expect(posted.headers.get('ratelimit-policy')).toBe('"client";q=10;w=1')
@@ -51,7 +51,7 @@ describe('an API client', () => {
     })
   })
 
-  it('gets no rate limit headers when it is unlimited', async () => {
+  it('gets no rate limit headers if it is unlimited', async () => {
     const { headers } = await get('/v1/idempotency/unknown', await clients.add())
     expect([...headers.keys()].filter((name) => name.startsWith('ratelimit'))).toEqual([])
   })
@@ -92,7 +92,7 @@ describe('a client that signs', () => {
     expect((await post(one, { 'x-signature': signature.toUpperCase(), ...rest })).status).toBe(202)
   })
 
-  it('signs an empty body when it sends none', async () => {
+  it('signs an empty body if it sends no body', async () => {
     expect((await post('', signed(client.signingSecret, ''))).body).toMatchObject({ error: 'invalid_json' })
     expect((await post('', signed(client.signingSecret, '\n'))).body).toMatchObject({ error: 'signature_invalid' })
   })

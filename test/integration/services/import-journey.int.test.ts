@@ -40,7 +40,7 @@ describe('an import', () => {
     }
   })
 
-  it('without a valid contact gets a 202 with status pending and then reads completed', async () => {
+  it('without a valid contact gets a 202 with status pending, and its job is completed', async () => {
     const accepted = await system.producer.importContacts([{ phone: 'invalid' }])
     expect(accepted).toMatchObject({ status: 'pending', valid_contacts: 0, chunks_count: 0 })
     expect(await system.producer.job(accepted.job_id)).toMatchObject({
@@ -83,7 +83,7 @@ describe('an import', () => {
     }
   })
 
-  it('repeated with its key gets the first response byte for byte, and imports nothing twice', async () => {
+  it('that is repeated with its key gets the first response byte for byte', async () => {
     const key = randomUUID()
     const body = JSON.stringify(sampleContacts({ count: 30, seed: 3 }))
     const first = await system.producer.post(body, { 'idempotency-key': key })
@@ -105,7 +105,7 @@ describe('an import', () => {
     })
   })
 
-  it('sent 50 times at once with one key is accepted once', async () => {
+  it('that is sent 50 times at once with one key is accepted once', async () => {
     const key = randomUUID()
     const answers = await Promise.all(
       Array.from({ length: 50 }, () => system.producer.post('{"phone":"+79991234567"}', { 'idempotency-key': key })),
@@ -115,7 +115,7 @@ describe('an import', () => {
     expect(answers.filter(({ headers }) => headers.get('idempotent-replayed') === null)).toHaveLength(1)
   })
 
-  it('as a dry run returns its plan, and sends and stores nothing', async () => {
+  it('as a dry run returns its plan, but sends and stores nothing', async () => {
     const key = randomUUID()
     const before = system.ai.received().requests
     const contact = { phone: '8 999 123-45-67', tags: ['a'], additionalFields: { n: 1 } }

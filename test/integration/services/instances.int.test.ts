@@ -26,7 +26,7 @@ afterAll(async () => {
 })
 
 const empty = '[]'
-/** Requests that pass the guard of each instance, and then import nothing and find nothing. */
+/** Both requests pass the guard, then fail with 400 and 404. */
 const postTo = (apiKey: string) => createProducer(ingest.url, apiKey).post(empty)
 const getFrom = (apiKey: string) => createProducer(query.url, apiKey).request(`/v1/contacts/import/${randomUUID()}`)
 const remainingOf = ({ headers }: Answer) => /r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1]
@@ -47,7 +47,7 @@ describe('two instances', () => {
     const { apiKey } = await clients.add({ ratePerSecond: 6 })
     const before = await Promise.all([postTo(apiKey), getFrom(apiKey)])
     expect(before.map(({ status }) => status)).toEqual([400, 404])
-    // Repeat until all requests fall into one window. Separate counts could not give these numbers.
+    // Repeat until all requests are in one window. Separate counters could not produce these numbers.
     await eventually(
       async () => {
         const answers: Answer[] = []

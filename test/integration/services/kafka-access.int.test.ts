@@ -53,7 +53,7 @@ const clientOf = (environment: Readonly<Record<string, string>>): Kafka =>
 const nameOf = (topic: { readonly name: TopicName }) => surroundings.topics.nameOf(topic.name)
 
 describe('a system with one Kafka user per role', () => {
-  it('accepts, delivers and completes an import with the rights of each role only', async () => {
+  it('accepts, delivers and completes an import although each service has only the rights of its role', async () => {
     const [ingest, query] = await Promise.all(['ingest', 'query', 'dispatcher', 'projector'].map(start))
     if (ingest === undefined || query === undefined) throw new Error('not started')
     for (const service of services) {
@@ -90,7 +90,7 @@ describe('a system with one Kafka user per role', () => {
   })
 })
 
-/** False when Kafka denies the work. Throws any other error. */
+/** Returns false if Kafka denies access. Rethrows other errors. */
 async function may(work: () => Promise<unknown>): Promise<boolean> {
   try {
     await work()
@@ -130,7 +130,7 @@ const mayWrite = (user: string, topic: { readonly name: TopicName }) =>
   })
 
 describe('a subscriber', () => {
-  it('reads the topics without contacts, and no other', async () => {
+  it('can read only the topics without contacts', async () => {
     expect(await mayRead('subscriber', topics.deliveries)).toBe(true)
     expect(await mayRead('subscriber', topics.jobs)).toBe(true)
     expect(await mayRead('subscriber', topics.imports)).toBe(false)
@@ -141,7 +141,7 @@ describe('a subscriber', () => {
     for (const topic of Object.values(topics)) expect(await mayWrite('subscriber', topic), topic.name).toBe(false)
     const group = `${surroundings.topics.topicPrefix}contact-import.projector.test`
     expect(await mayRead('projector', topics.deliveries, group)).toBe(true)
-    // The message of kafkajs when the user may not look up the group coordinator.
+    // kafkajs reports a denied lookup of the group coordinator with this message.
     await expect(mayRead('subscriber', topics.deliveries, group)).rejects.toThrow('Failed to find group coordinator')
   })
 })
@@ -153,7 +153,6 @@ describe('a service', () => {
       const rights = role.rights(surroundings.topics.topicPrefix)
       for (const topic of Object.values(topics)) {
         const own = rights.find(({ name }) => name === nameOf(topic))?.operations.includes('Write') ?? false
-        // The written records cannot be decoded. No later test reads them.
         expect(await mayWrite(role.user, topic), topic.name).toBe(own)
       }
     },

@@ -31,7 +31,6 @@ type Attempt = {
   readonly body?: Uint8Array<ArrayBuffer>
   readonly sign?: (wire: Uint8Array) => Readonly<Record<string, string>>
 }
-/** The expected error, and the repair that removes its cause. */
 type Step = readonly [status: number, error: string, repair: (attempt: Attempt) => Attempt]
 
 function send({ method, path, authorization, headers, body, sign }: Attempt): Promise<Answer> {
@@ -39,9 +38,9 @@ function send({ method, path, authorization, headers, body, sign }: Attempt): Pr
   return system.producer.request(path, { method, headers: all, ...(body && { body }) })
 }
 
-/** Sends a request with every fault and repairs one fault per step. Returns the request without faults. */
-async function repairStepByStep(wrongInEveryWay: Attempt, steps: readonly Step[]): Promise<Attempt> {
-  let attempt = wrongInEveryWay
+/** Sends a request with many faults and repairs one fault per step. Returns the request without faults. */
+async function repairStepByStep(faulty: Attempt, steps: readonly Step[]): Promise<Attempt> {
+  let attempt = faulty
   let clientIsKnown = false
   for (const [status, error, repair] of steps) {
     clientIsKnown ||= status === 403
@@ -53,7 +52,7 @@ async function repairStepByStep(wrongInEveryWay: Attempt, steps: readonly Step[]
       if (status === 429) expect(answer.headers.get('retry-after')).toBe('1')
     }
     if (status === 429) await eventually(expectRefusal)
-    // Send it twice, so that a client with one request per second has exhausted its rate.
+    // Send the request twice, to exhaust the rate of the client: one request per second.
     else for (const _time of [1, 2]) await expectRefusal()
     attempt = repair(attempt)
   }
@@ -67,22 +66,28 @@ const setHeader = (name: string, value: string) => (attempt: Attempt) => ({
 })
 const gzipped = (text: string, level = 9) => new Uint8Array(gzipSync(text, { level }))
 
-/** Clients; each has one fault fewer than the one before. */
+/** Each client has one fault fewer than the previous client. */
 async function clientsByFaults(signing: boolean) {
   const exhausted = { ratePerSecond: 1, signing }
   const outside = await clients.add({ ...exhausted, allow: ['203.0.113.0/24', '::/0'], permissions: [] })
-  const powerless = await clients.add({ ...exhausted, permissions: [] })
-  const hasty = await clients.add(exhausted)
+  const unpermitted = await clients.add({ ...exhausted, permissions: [] })
+  const rateLimited = await clients.add(exhausted)
   const good = await clients.add({ ratePerSecond: 1_000, signing })
   const as = ({ apiKey }: { apiKey: string }) => set({ authorization: `Bearer ${apiKey}` })
-  return { good, asOutside: as(outside), asPowerless: as(powerless), asHasty: as(hasty), asGood: as(good) }
+  return {
+    good,
+    asOutside: as(outside),
+    asUnpermitted: as(unpermitted),
+    asRateLimited: as(rateLimited),
+    asGood: as(good),
+  }
 }
 
 const wrongKey = `Bearer cik_${'0'.repeat(16)}_${'A'.repeat(43)}`
 
-describe('the first failing check answers', () => {
-  it('POST', async () => {
-    const { good, asOutside, asPowerless, asHasty, asGood } = await clientsByFaults(true)
+describe('the response is the error of the first failing check', () => {
+  it('of POST', async () => {
+    const { good, asOutside, asUnpermitted, asRateLimited, asGood } = await clientsByFaults(true)
     const secret = good.signingSecret
     const usedKey = randomUUID()
     const one = gzipped('{"phone":"+79991234567"}')
@@ -96,7 +101,7 @@ describe('the first failing check answers', () => {
     }
     expect((await send(accept)).status).toBe(202)
 
-    const wrongInEveryWay = {
+    const faulty = {
       method: 'PUT',
       path: '/v1/contacts/imports',
       authorization: wrongKey,
@@ -109,13 +114,13 @@ describe('the first failing check answers', () => {
       },
       body: gzipped(' '.repeat(2 * largest), 0),
     }
-    const right = await repairStepByStep(wrongInEveryWay, [
+    const right = await repairStepByStep(faulty, [
       [404, 'route_not_found', set({ path: '/v1/contacts/import' })],
       [405, 'method_not_allowed', set({ method: 'POST' })],
       [415, 'unsupported_media_type', setHeader('content-type', 'application/json')],
       [401, 'unauthorized', asOutside],
-      [403, 'ip_not_allowed', asPowerless],
-      [403, 'permission_denied', asHasty],
+      [403, 'ip_not_allowed', asUnpermitted],
+      [403, 'permission_denied', asRateLimited],
       [429, 'rate_limit_exceeded', asGood],
       [413, 'payload_too_large', set({ body: gzipped(' '.repeat(2 * largest)) })],
       [401, 'signature_missing', set({ sign: (wire) => signed(secret, wire, '2020-01-01T00:00:00Z') })],
@@ -138,15 +143,15 @@ describe('the first failing check answers', () => {
   it.each([
     ['/v1/contacts/import/7', '/v1/contacts/imports/7', `/v1/contacts/import/${randomUUID()}`, 'job_not_found'],
     ['/v1/idempotency/7', '/v1/idempotencies/7', `/v1/idempotency/7`, 'idempotency_key_not_found'],
-  ])('GET %s', async (path, wrongPath, absent, notFound) => {
-    const { asOutside, asPowerless, asHasty, asGood } = await clientsByFaults(false)
+  ])('of GET %s', async (path, wrongPath, absent, notFound) => {
+    const { asOutside, asUnpermitted, asRateLimited, asGood } = await clientsByFaults(false)
     const headers = { 'x-correlation-id': 'no UUID' }
     await repairStepByStep({ method: 'DELETE', path: wrongPath, authorization: wrongKey, headers }, [
       [404, 'route_not_found', set({ path })],
       [405, 'method_not_allowed', set({ method: 'GET' })],
       [401, 'unauthorized', asOutside],
-      [403, 'ip_not_allowed', asPowerless],
-      [403, 'permission_denied', asHasty],
+      [403, 'ip_not_allowed', asUnpermitted],
+      [403, 'permission_denied', asRateLimited],
       [429, 'rate_limit_exceeded', asGood],
       [400, 'header_invalid', setHeader('x-correlation-id', randomUUID())],
       ...(path === absent ? [] : ([[400, 'validation_failed', set({ path: absent })]] as const)),
@@ -154,7 +159,7 @@ describe('the first failing check answers', () => {
     ])
   })
 
-  it('a request refused before the claim stores no idempotency record', async () => {
+  it('and creates no idempotency record if the check is before the claim', async () => {
     const { apiKey } = await clients.add({ signing: true })
     const key = randomUUID()
     const headers = { authorization: `Bearer ${apiKey}`, 'idempotency-key': key }

@@ -25,20 +25,20 @@ function expectProblem(answer: Answer, status: number, error: string): void {
   expect(answer.headers.get('content-type')).toBe('application/problem+json; charset=utf-8')
 }
 
-describe('a request is refused with a problem body', () => {
+describe('a request is rejected with a problem body', () => {
   it.each([
     ['when it is not JSON', '{"phone":', {}, 400, 'invalid_json'],
     ['without a body', '', {}, 400, 'invalid_json'],
     ['with an empty array', '[]', {}, 400, 'empty_import'],
-    ['of the wrong shape', '{"phone":7}', {}, 400, 'validation_failed'],
-    ['with a wrong key', one, { authorization: 'Bearer cik_0000000000000000_wrong' }, 401, 'unauthorized'],
-    ['without a bearer key', one, { authorization: 'Basic abc' }, 401, 'unauthorized'],
+    ['with a member of the wrong type', '{"phone":7}', {}, 400, 'validation_failed'],
+    ['with an unknown API key', one, { authorization: 'Bearer cik_0000000000000000_wrong' }, 401, 'unauthorized'],
+    ['with another authentication scheme', one, { authorization: 'Basic abc' }, 401, 'unauthorized'],
     ['with another content type', one, { 'content-type': 'text/plain' }, 415, 'unsupported_media_type'],
     ['with an unknown encoding', one, { 'content-encoding': 'br' }, 415, 'unsupported_media_type'],
-    ['with a broken gzip', one, { 'content-encoding': 'gzip' }, 400, 'invalid_encoding'],
-    ['with a key of spaces', one, { 'idempotency-key': 'a b' }, 400, 'idempotency_key_invalid'],
-    ['with a mistyped dry run', one, { 'x-debug': 'yes' }, 400, 'header_invalid'],
-    ['with a bad correlation id', one, { 'x-correlation-id': 'abc' }, 400, 'header_invalid'],
+    ['with an invalid gzip body', one, { 'content-encoding': 'gzip' }, 400, 'invalid_encoding'],
+    ['with a space in its idempotency key', one, { 'idempotency-key': 'a b' }, 400, 'idempotency_key_invalid'],
+    ['with an invalid X-Debug', one, { 'x-debug': 'yes' }, 400, 'header_invalid'],
+    ['with an invalid X-Correlation-ID', one, { 'x-correlation-id': 'abc' }, 400, 'header_invalid'],
   ])('%s', async (_what, body, headers, status, error) => {
     expectProblem(await system.producer.post(body, headers), status, error)
   })
@@ -52,7 +52,7 @@ describe('a request is refused with a problem body', () => {
     )
   })
 
-  it('when its body has 9 MiB: with Content-Length, streamed or inflated', async () => {
+  it('when its body has 9 MiB: with Content-Length, chunked or after decompression', async () => {
     const large = new Uint8Array(9 * 1024 * 1024).fill(0x20)
     expectProblem(await system.producer.post(large), 413, 'payload_too_large')
     const streamed = await system.producer.request('/v1/contacts/import', {
@@ -77,7 +77,7 @@ describe('a request is refused with a problem body', () => {
     expect(put.headers.get('allow')).toBe('GET, HEAD, POST')
   })
 
-  it('and its idempotency key can be used again with a corrected body', async () => {
+  it('and can be repeated with its idempotency key and a corrected body', async () => {
     const key = randomUUID()
     expectProblem(await system.producer.post('{"phone":7}', { 'idempotency-key': key }), 400, 'validation_failed')
     expect((await system.producer.request(`/v1/idempotency/${key}`)).status).toBe(404)

@@ -4,7 +4,7 @@ import { chromiumPaths } from '#infra/setup/chromium.mjs'
 
 const quiet = ['quic', 'background-networking', 'component-update', 'sync'].map((feature) => `--disable-${feature}`)
 
-/** Starts the installed Chromium, headless and with a temporary profile. */
+/** Starts the installed Chromium, headless. Throws if Chromium is not installed. */
 export function startBrowser(): Promise<Browser> {
   const executablePath = chromiumPaths().find((path) => existsSync(path))
   if (executablePath === undefined)

@@ -5,11 +5,9 @@ import * as fc from 'fast-check'
 
 type Member = { readonly [name: string]: unknown }
 
-/** The parts of an OpenAPI operation that tests use. */
 export type Operation = {
   readonly method: string
-  /** `/v1/contacts/import/{job_id}` */
-  readonly path: string
+  readonly path: string // e.g. /v1/contacts/import/{job_id}
   readonly parameters: readonly { name: string; in: string; required: boolean; schema: unknown }[]
   readonly body: unknown
 }
@@ -33,7 +31,6 @@ const parametersOf = (operation: unknown): Operation['parameters'] => {
   }))
 }
 
-/** Every operation of the generated document. */
 export const operations: readonly Operation[] = entriesOf(memberOf(document, 'paths')).flatMap(([path, methods]) =>
   entriesOf(methods).map(([method, operation]) => ({
     method: method.toUpperCase(),
@@ -61,23 +58,22 @@ function validatorOf(schema: unknown): ValidateFunction {
 
 type Answer = { readonly status: number; readonly type: string; readonly body: string }
 
-/** Why the response does not match the document; null when it does. */
+/** Returns a sentence if the response does not match the document, otherwise null. */
 export function misfitOf({ method, path }: Operation, { status, type, body }: Answer): string | null {
   const answer = memberOf(document, 'paths', path, method.toLowerCase(), 'responses', String(status))
   const content = memberOf(answer, 'content')
   if (answer !== undefined && content === undefined && body === '') return null
   const schema = memberOf(content, withoutCharset(type), 'schema')
-  if (schema === undefined) return `${method} ${path} may not answer ${status} as ${type || 'nothing'}`
+  if (schema === undefined)
+    return `${method} ${path} does not document status ${status} with content type ${type || 'none'}`
   const validate = validatorOf(schema)
   return validate(JSON.parse(body)) ? null : `${method} ${path} ${status}: ${ajv.errorsText(validate.errors)}`
 }
 
-/** Any JSON with at most four levels. */
 const anyJson = fc.jsonValue({ maxDepth: 3 }).filter((value) => !JSON.stringify(value).includes('__proto__'))
-/** Maximum length of generated values, to keep tests fast. */
-const longest = 5
+const longest = 5 // of generated values, to keep tests fast
 
-/** Generates values that match a schema. Supports the keywords that the request schemas use. */
+/** Generates values that match a schema. Supports only the keywords of the request schemas. */
 export function valuesOf(schema: unknown): fc.Arbitrary<unknown> {
   const reference = memberOf(schema, '$ref')
   if (typeof reference === 'string') return valuesOf(memberOf(document, ...reference.slice(2).split('/')))
@@ -98,7 +94,7 @@ export function valuesOf(schema: unknown): fc.Arbitrary<unknown> {
     case undefined:
       return anyJson
     default:
-      throw new Error(`No values are known for ${JSON.stringify(schema)}.`)
+      throw new Error(`The generator does not support the schema ${JSON.stringify(schema)}.`)
   }
 }
 

@@ -10,14 +10,14 @@ export type Answer = {
   readonly body: unknown
 }
 
-/** An HTTP client of the service. It sends bodies unchanged. */
+/** An HTTP client of the service. */
 export type Producer = {
   request(path: string, init?: RequestInit): Promise<Answer>
   post(body: string | Uint8Array<ArrayBuffer>, headers?: Readonly<Record<string, string>>): Promise<Answer>
-  /** Posts with the same key until the service answers 202. */
+  /** Repeats the request with the same key until the service responds with 202. */
   importContacts(contacts: readonly unknown[], key?: string): Promise<ImportAcceptedResponse>
   job(jobId: string): Promise<JobResponse>
-  /** The job once it is completed or failed. */
+  /** Waits until the job is completed or failed. */
   finishedJob(jobId: string, withinMs?: number): Promise<JobResponse>
 }
 
@@ -41,7 +41,6 @@ export function createProducer(url: string, apiKey: string): Producer {
   async function job(jobId: string): Promise<JobResponse> {
     const { status, text, body } = await request(`/v1/contacts/import/${jobId}`)
     if (status !== 200) throw new Error(`GET job answered ${status}: ${text}`)
-    // The contract tests check the schema of this response.
     return body as JobResponse
   }
 

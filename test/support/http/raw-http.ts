@@ -2,19 +2,18 @@ import { connect } from 'node:net'
 
 export type RawAnswer = {
   readonly status: number
-  /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string>>
+  readonly headers: Readonly<Record<string, string>> // names in lower case
   readonly body: string
 }
 
 type Options = {
-  /** Closes the sending side after the bytes, like a client that disconnects. */
+  /** Closes the sending side of the connection after the bytes. */
   readonly thenEnd?: boolean
-  /** Sends this text every 20 ms until the connection ends. */
+  /** A text to send every 20 ms until the connection ends. */
   readonly trickle?: string
 }
 
-/** Sends the bytes, waits until the server closes the connection, and returns all its responses. */
+/** Sends the bytes and returns all responses after the server has closed the connection. */
 export async function exchangeRaw(
   port: number,
   bytes: string | Uint8Array,
@@ -33,7 +32,6 @@ export async function exchangeRaw(
   return answersIn(Buffer.concat(chunks).toString('latin1'))
 }
 
-/** Splits the responses by Content-Length. Throws when the text is not HTTP. */
 function answersIn(text: string): RawAnswer[] {
   const answers: RawAnswer[] = []
   for (let rest = text; rest !== ''; ) {

@@ -5,7 +5,7 @@ import formats from 'ajv-formats'
 const withoutNames = (schema: TSchema): AnySchemaObject =>
   JSON.parse(JSON.stringify(schema, (name, value: unknown) => (name === '$id' ? undefined : value)))
 
-/** The faults of the value as sentences. Removes `$id` from the schema, because Ajv refuses a repeated name. */
+/** Returns one sentence per fault. Removes each `$id`, because Ajv rejects a schema with a duplicate `$id`. */
 export function faultsOf(schema: TSchema, value: unknown): readonly string[] {
   const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true })
   formats.default(ajv)

@@ -7,7 +7,7 @@ type Listening<S> = { readonly server: S; readonly port: number }
 
 const closers: (() => Promise<unknown> | unknown)[] = []
 
-/** Runs `close` after the current test. The last registered runs first. */
+/** Runs `close` after the current test, in reverse order of registration. */
 export function afterThisTest(close: () => Promise<unknown> | unknown): void {
   closers.push(close)
 }
@@ -16,10 +16,10 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
 
-/** An HTTP server on a free port of 127.0.0.1. It is closed with all its connections after the test. */
+/** Starts an HTTP server on a free port. The server and its connections are closed after the test. */
 export const httpServing = (listener: RequestListener) => listen(createHttpServer(listener))
 
-/** Like `httpServing`, for raw TCP: it can send what an HTTP server would not. */
+/** Like `httpServing`, for raw TCP, to send invalid HTTP. */
 export const tcpServing = (onConnection: (socket: Socket) => void) => listen(createTcpServer(onConnection))
 
 async function listen<S extends Server | TcpServer>(server: S): Promise<Listening<S>> {

@@ -26,11 +26,11 @@ test.each([
   expect(negotiateLanguage(header, 'en')).toBe(language)
 })
 
-test('an unsupported language gives the fallback, and a wildcard allows it', () => {
+test('a wildcard selects the fallback, and a supported language is preferred to the fallback', () => {
   expect(negotiateLanguage('fr, *;q=0.1', 'ru')).toBe('ru')
   expect(negotiateLanguage('en', 'ru')).toBe('en')
 })
 
-test('any header value gives a supported language', () => {
+test('every header value selects a supported language', () => {
   fc.assert(fc.property(fc.string(), (header) => languages.includes(negotiateLanguage(header, 'en'))))
 })

@@ -27,7 +27,7 @@ describe('problemFor', () => {
     expect(russian.headers['content-language']).toBe('ru')
   })
 
-  test('an unknown error is an internal error, and the response contains nothing of it', () => {
+  test('an unknown error becomes internal_error, and the response does not contain its message', () => {
     for (const thrown of [new Error('secret text'), withCode('E_SECRET'), 'secret text', null, undefined, { a: 1 }]) {
       const { status, body } = problemFor(thrown, context)
       expect(status).toBe(500)
@@ -49,19 +49,19 @@ describe('problemFor', () => {
     expect(codeFor(withCode(foreign))).toBe(code)
   })
 
-  test('an unknown Fastify error is a bad request for a 4xx status, otherwise an internal error', () => {
+  test('an unknown Fastify error becomes bad_request for a 4xx status, otherwise internal_error', () => {
     expect(codeFor(withCode('FST_ERR_NEW', { statusCode: 422 }))).toBe('bad_request')
     expect(codeFor(withCode('FST_ERR_NEW', { statusCode: 500 }))).toBe('internal_error')
   })
 
-  test('a lost dependency is a 503 with Retry-After', () => {
+  test('DependencyLost becomes a 503 with Retry-After', () => {
     const { status, headers, body } = problemFor(new DependencyLost('event_log', new Error('broker 7')), context)
     expect([status, body.error]).toEqual([503, 'service_unavailable'])
     expect(Number(headers['retry-after'])).toBeGreaterThan(0)
     expect(JSON.stringify(body)).not.toContain('broker')
   })
 
-  test('an error has its specific headers', () => {
+  test('Retry-After, Allow and WWW-Authenticate are set for their errors', () => {
     expect(
       problemFor(new ServiceError('rate_limit_exceeded', { retryAfterSeconds: 0.2 }), context).headers,
     ).toMatchObject({
@@ -73,7 +73,7 @@ describe('problemFor', () => {
     expect(problemFor(new ServiceError('unauthorized'), context).headers['www-authenticate']).toBe('Bearer')
   })
 
-  test('a conflict has the creation time of the existing record', () => {
+  test('idempotency_conflict has the creation time of the existing record', () => {
     const existingCreatedAt = '2026-01-31T09:30:00.000Z'
     expect(problemFor(new ServiceError('idempotency_conflict', { existingCreatedAt }), context).body).toMatchObject({
       existing_created_at: existingCreatedAt,
@@ -81,7 +81,7 @@ describe('problemFor', () => {
     expect(problemFor(new ServiceError('job_not_found'), context).body).not.toHaveProperty('existing_created_at')
   })
 
-  test('a validation failure lists at most 100 faults in the language of the request', () => {
+  test('validation_failed lists at most 100 faults in the language of the request', () => {
     const details: Fault[] = Array.from({ length: 101 }, (_, index) => ({
       pointer: `/${index}/phone`,
       code: 'required',
@@ -94,7 +94,7 @@ describe('problemFor', () => {
     expect(few.body).not.toHaveProperty('details_truncated')
   })
 
-  test("faults of Fastify's validation have pointers and codes as well", () => {
+  test('Fastify validation errors become faults with pointers and codes', () => {
     const validation = [
       { keyword: 'required', instancePath: '/0', params: { missingProperty: 'a/b' } },
       { keyword: 'format', instancePath: '/job_id', params: { format: 'uuid' } },
@@ -107,7 +107,7 @@ describe('problemFor', () => {
     ])
   })
 
-  test('an error keeps its cause for the log', () => {
+  test('ServiceError keeps its cause for the log', () => {
     const cause = new Error('inner')
     expect(new ServiceError('invalid_encoding', { cause }).cause).toBe(cause)
   })

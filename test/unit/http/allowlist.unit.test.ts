@@ -26,7 +26,7 @@ describe('an allowlist', () => {
     ['192.0.2.7', '::ffff:192.0.2.7'],
     ['192.0.2.7', '::ffff:192.0.2.0/120'],
     ['::ffff:192.0.2.7', '::ffff:0:0/96'],
-  ])('allows %s by %s', (address, block) => {
+  ])('address %s matches entry %s', (address, block) => {
     expect(isAllowed(address, ['203.0.113.9', block])).toBe(true)
   })
 
@@ -51,7 +51,7 @@ describe('an allowlist', () => {
     ['192.0.2.007', '0.0.0.0/0'],
     ['192.0.2.7, 192.0.2.8', '0.0.0.0/0'],
     ['[2001:db8::7]', '::/0'],
-  ])('does not allow %s by %s', (address, block) => {
+  ])('address %s does not match entry %s', (address, block) => {
     expect(isAllowed(address, ['203.0.113.9', block])).toBe(false)
   })
 })

@@ -16,7 +16,7 @@ afterEach(async () => {
 const plenty: Quota = { allowed: true, remaining: 6, resetMs: 400 }
 const free: ApiClient = { ...clientSettings, clientId: 'cl_1', allow: [], ratePerSecond: 7 }
 
-/** An app with one guarded route, a client with the key `key`, and the recorded calls of the rate limiter. */
+/** An app with one guarded route and one client, whose API key is `key`. Records the calls of the rate limiter. */
 async function guarded(client: ApiClient, quota: Quota = plenty, clients?: ApiClients) {
   const known = createMemoryApiClients()
   known.put('key', client)
@@ -42,7 +42,7 @@ async function guarded(client: ApiClient, quota: Quota = plenty, clients?: ApiCl
 }
 
 describe('the guard', () => {
-  test('admits a known client, sends its remaining quota, and logs its id', async () => {
+  test('accepts a known client, sends the rate limit headers, and logs the client id', async () => {
     const { get, counted, lines } = await guarded(free)
     const { statusCode, headers } = await get()
     expect(statusCode).toBe(200)
@@ -53,7 +53,7 @@ describe('the guard', () => {
   })
 
   test.each(['', 'Bearer', 'Bearer ', 'Basic key', 'key', 'Bearer other', 'Bearer key key', 'Bearer kéy'])(
-    'answers %j like every wrong key, and does not count the request',
+    'rejects the authorization %j with 401 and does not count the request',
     async (authorization) => {
       const { get, counted } = await guarded(free)
       const { statusCode, headers, body } = await get(authorization)
@@ -65,12 +65,12 @@ describe('the guard', () => {
     },
   )
 
-  test('accepts the scheme in any case, and spaces around the key', async () => {
+  test('accepts the scheme in upper and lower case, and spaces around the key', async () => {
     const { get } = await guarded(free)
     for (const authorization of ['bearer key', 'BEARER  key ']) expect((await get(authorization)).statusCode).toBe(200)
   })
 
-  test('refuses by address, then by permission, then by rate, always with the remaining quota', async () => {
+  test('checks the address, then the permission, then the rate, and always sends the rate limit headers', async () => {
     const exhausted: Quota = { allowed: false, remaining: 0, resetMs: 0 }
     const outside = { ...free, allow: ['10.0.0.0/8'] }
     const answers = [
@@ -86,7 +86,7 @@ describe('the guard', () => {
     }
   })
 
-  test('uses the default rate for a client without a rate, and no limiter for an unlimited client', async () => {
+  test('uses the default rate for a client without a rate, and does not limit an unlimited client', async () => {
     const byDefault = await guarded({ ...free, ratePerSecond: null })
     expect((await byDefault.get()).headers['ratelimit-policy']).toBe('"client";q=10;w=1')
     expect(byDefault.counted).toEqual([['cl_1', 10]])
@@ -95,7 +95,7 @@ describe('the guard', () => {
     expect(unlimited.counted).toEqual([])
   })
 
-  test('answers 503 when clients cannot be looked up', async () => {
+  test('returns 503 if the client store cannot be reached', async () => {
     const lost = { authenticate: () => Promise.reject(new DependencyLost('database', new Error('gone'))) }
     const { statusCode, headers } = await (await guarded(free, plenty, lost)).get()
     expect(statusCode).toBe(503)

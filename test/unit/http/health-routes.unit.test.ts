@@ -23,7 +23,7 @@ async function appWith(options: Partial<HealthOptions>) {
 }
 
 describe('health', () => {
-  test('a process that responds is alive, even if its dependencies do not respond', async () => {
+  test('/healthz returns 200 even if dependencies do not respond', async () => {
     const app = await appWith({
       checks: { database: () => new Promise(() => {}), event_log: null },
       isStopping: () => true,
@@ -33,7 +33,7 @@ describe('health', () => {
     expect(faultsOf(LivenessResponse, reply.json())).toEqual([])
   })
 
-  test('a process is ready when every dependency responds', async () => {
+  test('/readyz returns 200 if every dependency responds', async () => {
     const reply = await (await appWith({})).inject({ url: '/readyz' })
     expect(reply.statusCode).toBe(200)
     expect(reply.json()).toEqual({
@@ -52,7 +52,7 @@ describe('health', () => {
     ['hangs', () => new Promise<boolean>(() => {})],
     ['fails', async () => false],
     ['throws', () => Promise.reject(new Error('gone'))],
-  ])('a process is not ready when a dependency %s, and the response names the dependency', async (_how, database) => {
+  ])('/readyz returns 503 if a dependency %s, and the response names the dependency', async (_how, database) => {
     const reply = await (await appWith({ checks: { database, event_log: ready } })).inject({ url: '/readyz' })
     expect(reply.statusCode).toBe(503)
     expect(reply.json()).toMatchObject({
@@ -62,7 +62,7 @@ describe('health', () => {
     expect(faultsOf(ReadinessResponse, reply.json())).toEqual([])
   })
 
-  test('a dependency that the process does not use is healthy', async () => {
+  test('/readyz reports a dependency that the process does not use as healthy', async () => {
     const reply = await (await appWith({ checks: { database: null, event_log: ready } })).inject({ url: '/readyz' })
     expect(reply.statusCode).toBe(200)
     expect(reply.json().checks.database).toEqual({
@@ -72,13 +72,13 @@ describe('health', () => {
     expect(faultsOf(ReadinessResponse, reply.json())).toEqual([])
   })
 
-  test('a process is not ready while it stops', async () => {
+  test('/readyz returns 503 while the process is stopping', async () => {
     const reply = await (await appWith({ isStopping: () => true })).inject({ url: '/readyz' })
     expect([reply.statusCode, reply.json().status]).toEqual([503, 'unhealthy'])
     expect(faultsOf(ReadinessResponse, reply.json())).toEqual([])
   })
 
-  test('a dependency that hangs is checked once for all requests, and can recover', async () => {
+  test('concurrent /readyz requests share one check of a hanging dependency, which can recover', async () => {
     let calls = 0
     const gate = Promise.withResolvers<boolean>()
     const database = () => {

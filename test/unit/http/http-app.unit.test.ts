@@ -26,7 +26,7 @@ beforeEach(async () => {
     return { id: request.correlationId }
   })
   app.post('/v1/imports', async (request) => ({ body: request.body }))
-  app.post('/v1/unwell', async (request) => {
+  app.post('/v1/failing', async (request) => {
     request.locale = 'ru'
     throw new Error('secret text')
   })
@@ -51,14 +51,14 @@ function expectProblem(reply: Reply, status: number, error: string) {
 }
 
 describe('the HTTP app', () => {
-  test('a correlation id is echoed when it is a UUID, otherwise generated', async () => {
+  test('a UUID in X-Correlation-ID is returned; otherwise a UUID is generated', async () => {
     const echoed = await app.inject({ url: '/v1/jobs/1', headers: { 'x-correlation-id': given } })
     expect([echoed.headers['x-correlation-id'], echoed.json()]).toEqual([given, { id: given }])
     const made = await app.inject({ url: '/v1/jobs/1', headers: { 'x-correlation-id': 'mine', 'request-id': given } })
     expect(made.headers['x-correlation-id']).toMatch(uuid)
   })
 
-  test('responses under /v1 are not cached and have the headers of Helmet, errors too', async () => {
+  test('every response under /v1, errors included, has no-store and the headers of Helmet', async () => {
     for (const url of ['/v1/jobs/1', '/v1/nowhere', '/v1/refused']) {
       const { headers } = await app.inject({ url })
       expect(headers, url).toMatchObject({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
@@ -67,7 +67,7 @@ describe('the HTTP app', () => {
   })
 
   test.each(['GET', 'POST', 'OPTIONS'] as const)(
-    'an unknown path is a 404 for %s with any content type',
+    '%s to an unknown path gets a 404 with any content type',
     async (method) => {
       const reply = await app.inject({
         method,
@@ -79,7 +79,7 @@ describe('the HTTP app', () => {
   )
 
   test.each(['DELETE', 'POST', 'PUT', 'OPTIONS'] as const)(
-    'a known path refuses %s with 405 and lists its methods',
+    '%s to a known path without this method gets a 405 with Allow',
     async (method) => {
       const reply = await app.inject({
         method,
@@ -92,7 +92,7 @@ describe('the HTTP app', () => {
     },
   )
 
-  test('errors of the parser and the router have a problem body', async () => {
+  test('errors of the body parser and the router have a problem body', async () => {
     const post = (payload: string, type = 'application/json') =>
       app.inject({ method: 'POST', url: '/v1/imports', payload, headers: { 'content-type': type } })
     expectProblem(await post('{"a":'), 400, 'invalid_json')
@@ -108,28 +108,28 @@ describe('the HTTP app', () => {
     expect((await app.inject({ url: `/v1/jobs/${'x'.repeat(4000)}` })).statusCode).toBe(200)
   })
 
-  test('the response to an unexpected error contains nothing of it, and it is logged once', async () => {
-    const reply = await app.inject({ method: 'POST', url: '/v1/unwell' })
+  test('an unexpected error is logged once, and the response does not contain its message', async () => {
+    const reply = await app.inject({ method: 'POST', url: '/v1/failing' })
     expectProblem(reply, 500, 'internal_error')
     expect(reply.body).not.toContain('secret')
     expect(lines).toHaveLength(1)
     expect(lines[0]).toMatchObject({ level: 'error', status: 500, err: { message: 'secret text' } })
   })
 
-  test('an error is in the language of Accept-Language, otherwise of the client', async () => {
-    const clients = await app.inject({ method: 'POST', url: '/v1/unwell' })
-    expect(clients.headers['content-language']).toBe('ru')
-    const english = await app.inject({ method: 'POST', url: '/v1/unwell', headers: { 'accept-language': 'en' } })
+  test('an error is in the language of Accept-Language, otherwise in the language of the client', async () => {
+    const byLocale = await app.inject({ method: 'POST', url: '/v1/failing' })
+    expect(byLocale.headers['content-language']).toBe('ru')
+    const english = await app.inject({ method: 'POST', url: '/v1/failing', headers: { 'accept-language': 'en' } })
     expect(english.headers['content-language']).toBe('en')
   })
 
-  test('an error has its specific headers', async () => {
+  test('rate_limit_exceeded has Retry-After', async () => {
     const reply = await app.inject({ url: '/v1/refused' })
     expectProblem(reply, 429, 'rate_limit_exceeded')
     expect(reply.headers['retry-after']).toBe('3')
   })
 
-  test('a request is one log line with its route and fields, never its path', async () => {
+  test('one log line per request has the route pattern and the fields, and never the path', async () => {
     await app.inject({ url: '/v1/jobs/private-key', headers: { 'x-correlation-id': given } })
     expect(lines).toHaveLength(1)
     expect(lines[0]).toMatchObject({ correlation_id: given, method: 'GET', route: '/v1/jobs/:id', status: 200 })
@@ -155,7 +155,7 @@ test('X-Forwarded-For is used only from a trusted proxy', async () => {
   expect(await seenBy(['172.16.0.0/12'])).toBe('10.1.2.3')
 })
 
-test('an overloaded process refuses requests with 503 and Retry-After, except health checks', async () => {
+test('an overloaded process rejects requests with 503 and Retry-After, except health checks', async () => {
   const overloaded = await createHttpApp({ log: silentLog, overload: { heapBytes: 1 } })
   overloaded.get('/healthz', async () => 'alive')
   overloaded.get('/readyz', async () => 'ready')

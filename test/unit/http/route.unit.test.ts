@@ -21,11 +21,11 @@ describe('the registered routes', () => {
   })
   afterAll(() => memory.app.close())
 
-  /** GET pages and documents about the interface; they have no contract. Fastify adds HEAD to every GET. */
-  const isOutsideTheInterface = (name: string) => /^HEAD |^GET \/(?:docs.*|openapi\.json|asyncapi\.json)?$/.test(name)
+  /** The documentation has no contract. Fastify adds HEAD to every GET. */
+  const hasNoContract = (name: string) => /^HEAD |^GET \/(?:docs.*|openapi\.json|asyncapi\.json)?$/.test(name)
 
-  test('are the contracts and the documentation, and nothing else', () => {
-    const routes = [...registered.keys()].filter((name) => !isOutsideTheInterface(name))
+  test('are exactly the contracts and the documentation', () => {
+    const routes = [...registered.keys()].filter((name) => !hasNoContract(name))
     expect(routes.toSorted()).toEqual(contractList.map(nameOf).toSorted())
   })
 
@@ -66,7 +66,7 @@ describe('the registered routes', () => {
 const client: ApiClient = { ...clientSettings, clientId: 'cl_1' }
 
 describe('a client route', () => {
-  test('checks in the documented order and then calls the handler with the client', async () => {
+  test('runs the checks in the documented order and then calls the handler with the client', async () => {
     const app = await createHttpApp({ log: silentLog })
     const steps: string[] = []
     const step = (name: string) => () => void steps.push(name)
@@ -89,7 +89,7 @@ describe('a client route', () => {
     await app.close()
   })
 
-  test('a request that the guard refuses reaches neither a later check nor the handler', async () => {
+  test('runs no later check and no handler after the guard has rejected the request', async () => {
     const app = await createHttpApp({ log: silentLog })
     const guard = (): Promise<ApiClient> => Promise.reject(new ServiceError('permission_denied'))
     const unreachable = () => {
@@ -102,7 +102,7 @@ describe('a client route', () => {
   })
 })
 
-test('a response keeps the bytes of JSON.stringify, also members that its schema lacks', async () => {
+test('a response body is the result of JSON.stringify, including members that are not in its schema', async () => {
   const app = await createHttpApp({ log: silentLog })
   const body = { status: 'ok', surplus: '\ud800 \u2028', nothing: null, number: 1e21 }
   addPublicRoute(app, contracts.readLiveness, async () => body)

@@ -46,12 +46,11 @@ async function list(search: string, as = reader): Promise<JobListResponse> {
   const { status, body } = await as.request(`/v1/contacts/import${search}`)
   expect(status).toBe(200)
   expect(faultsOf(JobListResponse, body)).toEqual([])
-  // Held to its schema in the line above.
   return body as JobListResponse
 }
 
 describe('a job', () => {
-  it('can be read directly after its 202 without a projector, and is the same after projection', async () => {
+  it('can be read directly after its 202 without a projector, and projection does not change the response', async () => {
     const { job_id: jobId } = await writer.importContacts(contacts)
     const before = await reader.request(path(jobId))
     expect(before.status).toBe(200)
@@ -64,7 +63,7 @@ describe('a job', () => {
     expect(after.headers.get('etag')).toMatch(/^"[\w-]{22}"$/)
   })
 
-  it('is a 304 without a body when If-None-Match has its ETag, in every form of that header', async () => {
+  it('gets a 304 without a body if If-None-Match contains its ETag in any valid form', async () => {
     const { job_id: jobId } = await writer.importContacts(contacts)
     const etag = String((await reader.request(path(jobId))).headers.get('etag'))
     for (const known of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
@@ -76,7 +75,7 @@ describe('a job', () => {
     }
   })
 
-  it('with wait is returned to all waiting requests when it changes, and is a 304 after the wait', async () => {
+  it('with wait is returned to all waiting requests when it changes; without a change, they get a 304', async () => {
     const { job_id: jobId } = await writer.importContacts(contacts)
     await eventually(async () => expect((await list('')).jobs.map(({ job_id }) => job_id)).toContain(jobId))
     const etag = String((await reader.request(path(jobId))).headers.get('etag'))
@@ -103,7 +102,7 @@ describe('a job', () => {
     expect(ended.status).toBe(200)
   })
 
-  it('with an invalid wait is refused', async () => {
+  it('with an invalid wait gets a 400', async () => {
     const answer = await reader.request(path(randomUUID(), '?wait=31'))
     expect(answer.status).toBe(400)
     expect(answer.body).toMatchObject({ error: 'validation_failed', details: [{ pointer: '/wait' }] })
@@ -121,7 +120,7 @@ describe('a job', () => {
 })
 
 describe('the list of jobs', () => {
-  it('is complete over its pages, newest first, also while new jobs are created', async () => {
+  it('has no gaps or repeats over its pages, newest first, while new jobs are created', async () => {
     const jobIds: string[] = []
     for (let i = 0; i < 7; i += 1) jobIds.unshift((await writer.importContacts(contacts)).job_id)
     await eventually(async () => expect((await list('?limit=7')).jobs.map(({ job_id }) => job_id)).toEqual(jobIds))
@@ -138,7 +137,7 @@ describe('the list of jobs', () => {
     expect(new Set(found).size).toBe(found.length)
   })
 
-  it('has only jobs of the client, and accepts only cursors of the same client and filter', async () => {
+  it('has only jobs of the client, and rejects cursors of another client or filter', async () => {
     const other = await newClient('jobs:read')
     expect(await list('', other)).toEqual({ jobs: [], next_cursor: null })
     const { next_cursor: cursor } = await list('?limit=1')

@@ -20,17 +20,16 @@ afterAll(() => memory.app.close())
 
 const get = (url: string, headers: Record<string, string> = {}) => memory.app.inject({ url, headers })
 const pages = ['/docs', '/docs/errors', '/docs/events']
-/** Documentation routes. They are not part of the interface. */
-const aboutTheInterface = ['/', ...pages, '/docs/scalar.js', '/docs/start.js', '/openapi.json', '/asyncapi.json']
+const documentationUrls = ['/', ...pages, '/docs/scalar.js', '/docs/start.js', '/openapi.json', '/asyncapi.json']
 
 describe('the OpenAPI document', () => {
-  test('is served as it was generated', async () => {
+  test('is the generated file, unchanged', async () => {
     const reply = await get('/openapi.json')
     expect([reply.statusCode, reply.headers['content-type']]).toEqual([200, 'application/json; charset=utf-8'])
     expect(reply.body).toBe(readFileSync('schemas/generated/openapi.json', 'utf8'))
   })
 
-  test('has every registered route, and no other', async () => {
+  test('has exactly the registered routes', async () => {
     const { paths } = (await get('/openapi.json')).json()
     const described = Object.entries(paths).flatMap(([path, operations]) =>
       Object.keys(Object(operations)).map(
@@ -38,10 +37,10 @@ describe('the OpenAPI document', () => {
       ),
     )
     const routes = registered
-      .filter(({ method, url }) => method !== 'HEAD' && !aboutTheInterface.includes(url))
+      .filter(({ method, url }) => method !== 'HEAD' && !documentationUrls.includes(url))
       .map(({ method, url }) => `${method} ${url}`)
     expect(routes.toSorted()).toEqual(described.toSorted())
-    for (const url of aboutTheInterface) expect(registered, url).toContainEqual({ method: 'GET', url })
+    for (const url of documentationUrls) expect(registered, url).toContainEqual({ method: 'GET', url })
   })
 
   test('has an example of every response body', async () => {
@@ -68,7 +67,7 @@ describe('GET /', () => {
     },
   )
 
-  test('another method is refused like on every known path', async () => {
+  test('rejects another method with 405', async () => {
     const reply = await memory.app.inject({ method: 'POST', url: '/' })
     expect([reply.statusCode, reply.headers.allow]).toEqual([405, 'GET, HEAD'])
     expect(reply.json()).toMatchObject({ error: 'method_not_allowed' })
@@ -76,13 +75,13 @@ describe('GET /', () => {
 })
 
 describe('the pages', () => {
-  test.each(errorCodes)('the type of %s is a link to its section', async (code) => {
+  test.each(errorCodes)('the errors page has one section for %s', async (code) => {
     const reply = await get(`/docs/errors#${code}`)
     expect([reply.statusCode, reply.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
     expect(reply.body.split(`<h2 id="${code}">${code}</h2>`)).toHaveLength(2)
   })
 
-  test.each(pages)('%s loads and runs only resources of this host', async (page) => {
+  test.each(pages)('%s loads only resources of this host', async (page) => {
     const { headers, body } = await get(page)
     const policy = String(headers['content-security-policy'])
     expect(policy).toContain("default-src 'none'")
@@ -97,7 +96,7 @@ describe('the pages', () => {
     }
   })
 
-  test('the script of the reference is compressed for clients that accept gzip', async () => {
+  test('the Scalar script is compressed for clients that accept gzip', async () => {
     const plain = await get('/docs/scalar.js')
     const gzipped = await get('/docs/scalar.js', { 'accept-encoding': 'br, gzip' })
     expect([plain.headers['content-encoding'], gzipped.headers['content-encoding']]).toEqual([undefined, 'gzip'])

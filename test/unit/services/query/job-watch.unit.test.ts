@@ -3,15 +3,15 @@ import { createJobWatch } from '#services/query/job-watch.ts'
 import type { AppliedOffsets } from '#shared/ports/import-jobs.ts'
 import { eventually } from '#test/support/eventually.ts'
 
-/** A watch that polls when the test calls `look`. */
+/** A watch that polls only when the test calls `poll`. */
 function setUp() {
   const documents = new Map<string, AppliedOffsets>()
-  const state = { looks: 0, asked: [] as readonly string[], lost: false }
+  const state = { polls: 0, asked: [] as readonly string[], lost: false }
   let release = () => {}
   const watch = createJobWatch({
     jobs: {
       applied: async (jobIds) => {
-        state.looks += 1
+        state.polls += 1
         state.asked = jobIds
         if (state.lost) throw new Error('lost')
         return new Map(jobIds.flatMap((id) => [documents.get(id)].flatMap((one) => (one ? [[id, one] as const] : []))))
@@ -26,46 +26,46 @@ function setUp() {
   const never = new AbortController().signal
   const wait = (jobId: string, applied: AppliedOffsets | null = null, signal = never, clientId = 'cl_1') =>
     watch.changed({ clientId, jobId, applied }, signal)
-  async function look() {
-    const before = state.looks
+  async function poll() {
+    const before = state.polls
     release()
-    await eventually(() => expect(state.looks).toBe(before + 1))
+    await eventually(() => expect(state.polls).toBe(before + 1))
   }
-  return { watch, documents, state, wait, look }
+  return { watch, documents, state, wait, poll }
 }
 
-test('a wait ends when the document changes, appears or is deleted; one query covers all waits', async () => {
-  const { watch, documents, state, wait, look } = setUp()
+test('a wait ends when the document is changed, created or deleted, with one query for all waits', async () => {
+  const { watch, documents, state, wait, poll } = setUp()
   documents.set('a', { imports: 1, deliveries: 1 }).set('c', { imports: 3, deliveries: -1 })
   const waits = [wait('a', { imports: 1, deliveries: 1 }), wait('a', { imports: 1, deliveries: 1 }), wait('b')]
-  const vanishing = wait('c', { imports: 3, deliveries: -1 })
-  await look()
+  const deleted = wait('c', { imports: 3, deliveries: -1 })
+  await poll()
   expect([state.asked, watch.waiting()]).toEqual([['a', 'b', 'c'], 4])
   documents.set('a', { imports: 1, deliveries: 2 }).set('b', { imports: 5, deliveries: -1 })
   documents.delete('c')
-  await look()
-  expect(await Promise.all([...waits, vanishing])).toEqual([true, true, true, true])
-  expect([watch.waiting(), state.looks]).toEqual([0, 2])
+  await poll()
+  expect(await Promise.all([...waits, deleted])).toEqual([true, true, true, true])
+  expect([watch.waiting(), state.polls]).toEqual([0, 2])
 })
 
-test('polling stops when no request waits, and starts again with the next one', async () => {
-  const { state, wait, look, watch } = setUp()
+test('polling stops when no request waits, and starts again with the next request', async () => {
+  const { state, wait, poll, watch } = setUp()
   const left = new AbortController()
   const first = wait('a', null, left.signal)
   left.abort()
   expect(await first).toBe(false)
   expect(watch.waiting()).toBe(0)
   const second = wait('a', { imports: 1, deliveries: 1 })
-  await look()
+  await poll()
   expect(await second).toBe(true)
-  expect(state.looks).toBe(1)
+  expect(state.polls).toBe(1)
 })
 
 test('a wait ends when the query fails, so that the caller reads the job again', async () => {
-  const { state, wait, look } = setUp()
+  const { state, wait, poll } = setUp()
   const waiting = wait('a')
   state.lost = true
-  await look()
+  await poll()
   expect(await waiting).toBe(true)
 })
 
@@ -86,7 +86,7 @@ test('the number of waits is limited in total and per client', async () => {
   await Promise.all(many)
 })
 
-test('stopping ends all current and later waits', async () => {
+test('stop ends all current and later waits', async () => {
   const { watch, wait } = setUp()
   const waits = [wait('a'), wait('b')]
   watch.stop()

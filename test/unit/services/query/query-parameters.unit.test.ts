@@ -11,11 +11,11 @@ function faultsOf(read: () => unknown): unknown {
   }
 }
 
-test('without parameters the list has the first 20 jobs', () => {
+test('without parameters, the limit is 20 and no filter is set', () => {
   expect(readListParameters({})).toEqual({ status: null, createdAfter: null, limit: 20, cursor: null })
 })
 
-test('every parameter is read, and a time with any offset is converted to UTC', () => {
+test('every parameter is read, and created_after is converted to UTC', () => {
   const given = { status: 'failed', created_after: '2026-01-31T12:30:00.0005+03:00', limit: '100', cursor: 'x' }
   expect(readListParameters(given)).toEqual({
     status: 'failed',
@@ -36,7 +36,7 @@ test.each([
   [{ limit: '' }, ['/limit invalid_format']],
   [{ 'a/b': '1', stauts: 'x' }, ['/a~1b unknown_field', '/stauts unknown_field']],
   [{ status: '', limit: '-1' }, ['/status invalid_format', '/limit invalid_format']],
-])('%j is refused with all its faults', (given, faults) => {
+])('%j is rejected with all its faults', (given, faults) => {
   expect(faultsOf(() => readListParameters(given))).toEqual(faults)
 })
 
@@ -44,8 +44,8 @@ test.each([
   [{}, 0],
   [{ wait: '0' }, 0],
   [{ wait: '30' }, 30],
-])('%j gives a wait of %i seconds', (given, seconds) => expect(readWait(given)).toBe(seconds))
+])('the query %j means a wait of %i seconds', (given, seconds) => expect(readWait(given)).toBe(seconds))
 
-test.each(['31', '-1', '1.5', '', ' 5', 'five', ['1', '2']])('a wait of %j is refused', (wait) => {
+test.each(['31', '-1', '1.5', '', ' 5', 'five', ['1', '2']])('the wait %j is rejected', (wait) => {
   expect(faultsOf(() => readWait({ wait }))).toEqual(['/wait invalid_format'])
 })
