@@ -20,7 +20,7 @@ const contacts = numberOption(given, 'contacts', { fallback: 100, min: 1, max: 1
 const concurrency = numberOption(given, 'concurrency', { fallback: 50, min: 1, max: 1_000 })
 const rounds = numberOption(given, 'rounds', { fallback: 3, min: 1, max: 100 })
 const one = numberOption(given, 'latency', { fallback: -1, min: 0, max: 10_000 })
-/** Chunks that both programs send before the measurement starts, so that start-up does not count. */
+/** Chunks that both programs send before the measurement starts, to exclude the start-up time. */
 const warmup = numberOption(given, 'warmup', { fallback: 2_000, min: 0, max: 100_000 })
 /** 0: the keys of the imports determine their partitions. */
 const partitions = numberOption(given, 'partitions', { fallback: 0, min: 1, max: partitionCount })
@@ -40,10 +40,10 @@ const received = async (sink: string): Promise<number> => {
   return typeof counts === 'object' && counts !== null && 'chunks' in counts ? Number(counts.chunks) : 0
 }
 
-/** Polls rarely at first and often towards the end, because each request slows the measured system. */
+/** Polls often only towards the end, because each request slows the measured system. */
 const pollDelayMs = (left: number, perMs: number): number => Math.min(500, Math.max(5, left / perMs / 3))
 
-/** Measures from the first chunk after the warm-up to the last, as the sink receives them. */
+/** Measures at the sink, from the first chunk after the warm-up to the last chunk. */
 async function timed(sink: string, child: BenchmarkChild): Promise<Timed> {
   let before = 0
   while (before <= warmup) {

@@ -1,7 +1,5 @@
-/**
- * The baseline for the dispatcher: sends chunks from memory and records nothing.
- * Arguments: address, chunks, contacts per chunk, parallel calls.
- */
+// The baseline for the dispatcher: sends chunks from memory without an event log.
+// Arguments: URL, chunks, contacts per chunk, parallel calls.
 import { randomUUID } from 'node:crypto'
 import { Pool } from 'undici'
 import { plannedImport } from '#test/support/builders/planned-imports.ts'

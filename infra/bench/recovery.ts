@@ -1,7 +1,5 @@
-/**
- * Measures recovery after a dispatcher died in a backlog: how long the next one folds the deliveries since its last
- * commit. In each partition a window of chunks has outcomes beyond that commit; none of them may be sent again.
- */
+// Measures how long a dispatcher needs to recover all partitions after another dispatcher crashed with a backlog. Each
+// partition has chunks with outcomes above the committed offset; the dispatcher must not send these chunks again.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { partitionCount, topics } from '#schemas/events/catalogue.ts'
@@ -34,7 +32,7 @@ const sent = (jobId: string, chunkIndex: number, importsOffset: number, partitio
   return toRecord({ type: 'ChunkSent', data }, facts)
 }
 
-/** One import per partition: all its chunks are done, and only the first ones are committed. */
+/** One import per partition. All chunks have outcomes; only the first `done` chunks are committed. */
 async function plant(): Promise<void> {
   const imports = createLane({ kafka, topic: topics.imports, ...bounds })
   const deliveries = createLane({ kafka, topic: topics.deliveries, ...bounds })

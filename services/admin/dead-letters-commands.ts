@@ -77,7 +77,6 @@ const options = {
 
 type Matches = (letter: DeadLetter) => boolean
 
-/** Throws `UsageError`. A purge has no default selection: it needs `--all`, `--reason` or `--id`. */
 function readOptions(command: string, args: readonly string[], taken: readonly (keyof typeof options)[]) {
   const { values, tokens } = asUsageErrors(() => parseArgs({ args: [...args], options, tokens: true }))
   const given = tokens.flatMap((token) => (token.kind === 'option' ? [token.name] : []))

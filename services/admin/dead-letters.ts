@@ -9,17 +9,15 @@ import {
 import type { EventReader, LogRecord, LogTrimmer, RawAppender, RawRecord } from '#shared/ports/event-log.ts'
 import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
 
-/** The dead letters and the operations on them. Every method throws `DependencyLost`. */
+/** Every method throws `DependencyLost` when the event log is not available. */
 export type DeadLetterStore = {
-  /** The dead letters that have no mark, each once, by partition and offset. */
+  /** The dead letters without a mark, each once, ordered by partition and offset. */
   open(): AsyncIterable<DeadLetter>
   /**
-   * Appends the record to its origin topic again and then marks the dead letter. After a failure in between the dead letter
-   * is still open; a second redrive appends the same event with the same id. `not_kept`: nothing was done, because the
-   * value was too large to store.
+   * Appends the record to its origin topic again and then the mark. After a failure between the two appends the dead
+   * letter is still open and may be redriven again. `not_kept`: nothing was appended, because the value is not stored.
    */
   redrive(letter: DeadLetter): Promise<'redriven' | 'not_kept'>
-  /** Marks the dead letter as purged. */
   discard(letter: DeadLetter): Promise<void>
   /** Deletes the records before the first open dead letter of each partition; returns how many. */
   removeClosed(): Promise<number>
@@ -27,7 +25,6 @@ export type DeadLetterStore = {
 
 type Deps = {
   readonly reader: EventReader
-  /** Appends to the origin topics and to the dead letters. */
   readonly appender: RawAppender
   readonly trimmer: LogTrimmer
 }
@@ -42,7 +39,7 @@ export function createDeadLetterStore({ reader, appender, trimmer }: Deps): Dead
     for await (const record of reader.read(topic, partition, 0)) yield { record, read: readDeadLetter(record) }
   }
 
-  /** Reads all marks first, because a mark follows its dead letter and also closes later repeats of it. */
+  /** Reads the whole partition, because a mark follows its dead letter and also closes later copies of the dead letter. */
   async function closedIn(partition: number): Promise<{ readonly closed: ReadonlySet<string>; readonly end: number }> {
     const closed = new Set<string>()
     let end = 0

@@ -8,11 +8,10 @@ const retryMs = { firstMs: 100, mostMs: 2_000 }
 export type AppendDeps = {
   readonly timers: Timers
   readonly log: Log
-  /** Aborted when the process ends and the log did not answer in time. */
+  /** Aborted when the drain of a stopping process has ended or timed out. */
   readonly givenUp: AbortSignal
 }
 
-/** The process ended before the log acknowledged an event. The next owner finds the chunk unresolved. */
 export class AppendGivenUp extends Error {
   constructor() {
     super('The process ended before the log acknowledged an event. The next owner of the partition continues.')
@@ -21,8 +20,8 @@ export class AppendGivenUp extends Error {
 }
 
 /**
- * Repeats an append until the log acknowledges or refuses it. Events have deterministic ids, so an ambiguous append may
- * be repeated. `appends` counts the appends made. Rejects with `AppendGivenUp`.
+ * Repeats an append until the log acknowledges or refuses the events. Events have deterministic ids, so an ambiguous
+ * append may be repeated. Rejects with `AppendGivenUp`.
  */
 export async function appendUntilAnswered(
   append: () => Promise<AppendOutcome>,
@@ -41,7 +40,7 @@ export async function appendUntilAnswered(
   return result.value
 }
 
-/** For an event of the dispatcher, which is small: a refusal is an error. Resolves to the number of appends. */
+/** Resolves to the number of appends. Also rejects when the log refuses the event as too large. */
 export async function appendUntilAcknowledged(append: () => Promise<AppendOutcome>, deps: AppendDeps): Promise<number> {
   const { is, appends } = await appendUntilAnswered(append, deps)
   if (is === 'refused') throw new Error('The log refused an event about a chunk as too large.')

@@ -10,14 +10,14 @@ import { createDispatchMetrics } from './metrics.ts'
 import { createFold } from './partition/fold-deliveries.ts'
 import { createReplanChunk } from './replan-chunk.ts'
 
-/** More folds at a time would use more memory; fewer would wait for the broker. */
+/** More parallel folds would use more memory; with fewer, all of them may wait for the broker. */
 const foldsAtOnce = 3
 const startConcurrency = 64
-/** An attempt takes at most 10 s. The rest of the 25 s of a stop is for its outcome, the last commit and leaving. */
+/** A stop may take 25 s. A call takes at most 10 s; the last commit and leaving the group come after the drain. */
 const drainWithinMs = 17_000
 /**
- * Ingest appends a repeat of an import only after the lease has ended, so an original that is appended within this time
- * precedes every repeat. The rest of the lease is a margin for clocks that differ.
+ * Ingest appends a repeat of an import only after the lease has ended. A record appended within this time after the
+ * import's creation therefore precedes every repeat. The rest of the lease is a margin for clock differences.
  */
 const lateOriginalMs = (leaseMs: number): number => Math.min(10_000, leaseMs / 3)
 
@@ -27,9 +27,7 @@ type Deps = Omit<AttemptDeps, 'metrics' | 'givenUp'> & {
   readonly subscription: Subscription
   readonly meter: Meter
   readonly maxConcurrency: number
-  /** The most outcomes that are appended at a time. */
   readonly maxRecording: number
-  /** The most offsets of one window, and the bytes of all windows. */
   readonly windows: WindowBudget
   /** `IDEMPOTENCY_LEASE_SECONDS` of ingest, in milliseconds. */
   readonly leaseMs: number
@@ -37,7 +35,7 @@ type Deps = Omit<AttemptDeps, 'metrics' | 'givenUp'> & {
   readonly self: string
 }
 
-/** Creates the dispatcher on any log, subscription and clock, so that tests run all of it on memory twins. */
+/** Names no adapter, so that tests can run the whole dispatcher in memory. */
 export function assembleDispatcher({ meter, maxConcurrency, maxRecording, leaseMs, ...deps }: Deps): Dispatcher {
   const { clock, subscription, log } = deps
   const end = new AbortController()

@@ -12,7 +12,7 @@ import type { GateState } from './attempt-gate.ts'
 import { type Chunk, keyOf } from './chunk.ts'
 import type { DispatchMetrics } from './metrics.ts'
 
-/** The UUID v5 namespace of chunk keys. It must never change: the AI system would take known chunks for new ones. */
+/** The UUID v5 namespace of chunk keys. It must never change: with new keys the AI system would accept chunks twice. */
 const chunkNamespace = bytesOf('5f2d9c3e-8d0a-4c57-9f0b-0b6a54a1c0de')
 
 export type AttemptDeps = AppendDeps & {
@@ -24,14 +24,11 @@ export type AttemptDeps = AppendDeps & {
   readonly metrics: DispatchMetrics
 }
 
-/** The two halves of one attempt. Between them the result exists only in this process. */
+/** One attempt: the call, then the append of its outcome. A crash between them loses the result. */
 export type AttemptChunk = {
   /** Calls the AI system once. Never rejects. */
   call(chunk: Chunk): Promise<AttemptResult>
-  /**
-   * Appends the outcome and applies it to the chunk's state. Waits until the log acknowledges it. Rejects with
-   * `AppendGivenUp`.
-   */
+  /** Appends the outcome, waits for the acknowledgement and updates `chunk.state`. Rejects with `AppendGivenUp`. */
   record(chunk: Chunk, call: EndedCall): Promise<void>
 }
 

@@ -11,7 +11,6 @@ import { afterCall, limitOf, startingConcurrency } from '#shared/domain/delivery
 import type { Clock, Instant } from '#shared/ports/clock.ts'
 
 export type GateState = {
-  /** Running calls, and the most that may run. */
   readonly calls: number
   readonly limit: number
   readonly breaker: CircuitBreaker['is']
@@ -22,7 +21,7 @@ export type StartedCall = { end(result: AttemptResult): void }
 /** Limits calls to the AI system by an adaptive concurrency limit and a circuit breaker. */
 export type AttemptGate = {
   canStart(): boolean
-  /** Counts a call that starts now. Call it only right after `canStart` returned true. */
+  /** Call `startCall` only right after `canStart` returned true. */
   startCall(): StartedCall
   /** While the breaker is open, the instant of the next trial call; else null. */
   blockedUntil(): Instant | null
@@ -62,7 +61,7 @@ export function createAttemptGate({ startConcurrency, maxConcurrency, clock }: O
   }
 }
 
-/** A final refusal concerns one chunk; every retryable result counts as a failure of the AI system. */
+/** A final rejection is a fault of one chunk, not of the AI system. */
 function isFailureOfSystem(result: AttemptResult): boolean {
   const attempt = classifyAttempt(result)
   switch (attempt.is) {

@@ -6,29 +6,28 @@ import type { AttemptGate } from './attempt-gate.ts'
 import type { Chunk } from './chunk.ts'
 import { createFairQueue, type FairQueue } from './fair-queue.ts'
 
-/** Longer timers overflow 31 bits. A chunk that waits longer is checked again after this. */
+/** A Node.js timer holds at most 2^31 - 1 ms. A chunk that waits longer is scheduled again after this time. */
 const longestTimerMs = 3_600_000
 const afterFailureMs = 60_000
-/** Outcomes recorded in one iteration of the event loop: about a millisecond of work, so that answers are not delayed. */
+/** About a millisecond of work in one iteration of the event loop, so that incoming responses are not delayed. */
 const outcomesPerIteration = 8
 
 export type AttemptQueue = {
-  /** Registers the function that is called once for each chunk whose final outcome is in the log, unless it is lost. */
+  /** `listener` is called once per chunk, when the log holds the chunk's final outcome. Not called for lost chunks. */
   onResolved(listener: (chunk: Chunk) => void): void
   /** Sends the chunk now or when its wait ends, as `nextAction` decides. */
   schedule(chunk: Chunk): void
   /** Starts no further attempt of these chunks. Running attempts end and their outcomes are appended. */
   cancel(chunks: Iterable<Chunk>): void
-  /** Removes a chunk that waits for its next attempt; false when it does not wait. */
+  /** Removes a chunk that waits for its next attempt. False when the chunk does not wait. */
   cancelWait(chunk: Chunk): boolean
   /** No attempt starts until `resume`. Running attempts go on. */
   suspend(): void
   resume(): void
-  /** Starts the attempts that are allowed now. */
   startReady(): void
-  /** No attempt starts any more. Resolves when the running ones have ended, or after `withinMs`. */
+  /** Starts no further attempt. Resolves when the running attempts have ended, or after `withinMs`. */
   drain(withinMs: number): Promise<void>
-  /** Resolves when the attempts that run now for the partition have ended, with their outcomes in the log. */
+  /** Resolves when the attempts that run now for the partition have ended. */
   runningEnd(partition: number): Promise<void>
   /** Running attempts of the partition, from the call to the acknowledged outcome. */
   runningCount(partition: number): number
@@ -39,17 +38,17 @@ export type AttemptQueue = {
 type Deps = {
   readonly attempt: AttemptChunk
   readonly gate: AttemptGate
-  /** Whether this process certainly still owns its partitions. */
+  /** False when another process may own the partitions of this process. */
   readonly ownsPartitions: () => boolean
-  /** The most outcomes that may be appended at a time while further calls start. */
+  /** No call starts while this many outcomes are being appended. */
   readonly maxRecording: number
-  /** An attempt ended without an outcome in the log. Its chunk is scheduled again after a minute. */
+  /** Called when an outcome could not be appended. The chunk is scheduled again after a minute. */
   readonly failed: (error: unknown) => void
   readonly clock: Clock
   readonly timers: Timers
 }
 
-/** Attempts in turns by import, limited by the gate. */
+/** Takes chunks from the imports in turn. The gate limits the calls that run at a time. */
 export function createAttemptQueue(deps: Deps): AttemptQueue {
   const ready = createFairQueue<Chunk>()
   const waits = createWaits(deps)
@@ -113,7 +112,6 @@ type StarterOptions = {
   readonly start: (chunk: Chunk) => void
 }
 
-/** Starts ready chunks as long as attempts are allowed. */
 function createStarter({ gate, ownsPartitions, clock, timers }: Deps, { hasRoom, ready, start }: StarterOptions) {
   let phase: 'open' | 'suspended' | 'draining' = 'open'
   let cancelReopening: (() => void) | null = null
@@ -128,7 +126,7 @@ function createStarter({ gate, ownsPartitions, clock, timers }: Deps, { hasRoom,
       if (chunk !== undefined) start(chunk)
     }
   }
-  /** A gate that waits for the end of a call needs no timer: that end calls `startReady`. */
+  /** When a running call blocks the gate, no timer is needed: the end of the call runs `startReady`. */
   const startWhenUnblocked = (): void => {
     const until = gate.blockedUntil()
     if (until === null || cancelReopening !== null) return
@@ -155,7 +153,7 @@ function createStarter({ gate, ownsPartitions, clock, timers }: Deps, { hasRoom,
   }
 }
 
-/** Runs attempts. `afterCall` runs before the outcome is recorded, so that the next calls start at once. */
+/** Runs `afterCall` before the outcome is recorded, so that the next calls start at once. */
 function createAttempts({ attempt, gate, clock, maxRecording }: Deps, afterCall: () => void) {
   const yieldToEventLoop = createEventLoopYield(outcomesPerIteration)
   let recording = 0
@@ -179,7 +177,6 @@ function createAttempts({ attempt, gate, clock, maxRecording }: Deps, afterCall:
   }
 }
 
-/** Chunks that wait for their next attempt. */
 function createWaits({ timers }: Pick<Deps, 'timers'>) {
   const cancels = new Map<Chunk, () => void>()
   return {
@@ -202,7 +199,6 @@ function createWaits({ timers }: Pick<Deps, 'timers'>) {
   }
 }
 
-/** Running attempts by partition. */
 function createRunningAttempts() {
   const byPartition = new Map<number, Set<Promise<void>>>()
   return {

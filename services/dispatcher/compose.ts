@@ -33,18 +33,15 @@ type Instrument = (ports: DispatcherPorts) => DispatcherPorts
 const groupId = 'contact-import.dispatcher'
 const mib = 1024 * 1024
 /**
- * The least size holds an import of 10,000 contacts and the chunks behind it. The most is what one partition needs: its
- * calls, the outcomes that are being appended, and what is sent until the next fetch ends.
+ * `least` is enough for an import of 10,000 contacts and the chunks after it. `most` is what one partition needs:
+ * running calls, outcomes being appended, and the chunks sent before the next fetch ends.
  */
 const windows = { offsets: 2_000, bytes: { all: 24 * mib, least: 2 * mib, most: 8 * mib } }
-/**
- * Contacts and outcomes inflate about tenfold, so a fetch of 32 KiB per partition stays smaller than a window. Larger
- * fetches do not make recovery faster (`infra/bench/recovery.ts`).
- */
+/** Records decompress to about ten times their size. Larger fetches do not speed up recovery (infra/bench/recovery.ts). */
 const maxFetchBytes = 32 * 1024
-/** undici reuses a connection one turn of the event loop after its answer; spare connections avoid that wait. */
+/** undici reuses a connection one event loop iteration after the response; spare connections avoid this wait. */
 const connectionsPerCall = 1.25
-/** The most outcomes that are appended at a time: one or two sends of the producer lane. */
+/** The most outcomes that are appended at a time: one or two produce requests. */
 const maxRecording = 256
 /** See infra/docs/adr/0014-dispatcher-spaces-sends.md. */
 const sendEveryMs = 50

@@ -15,13 +15,12 @@ type Deps = AppendDeps & {
 }
 
 /**
- * Appends an unreadable record to `contact-import.dead-letters`, then `ChunkFailed` for its chunk, so that its job
- * ends. True when both are acknowledged: the record is done. False when the process stopped first: the record will be
- * read again.
+ * Appends an unreadable record to `contact-import.dead-letters`, then `ChunkFailed` for its chunk, so that the job can
+ * end. False when the process stopped first: the next owner of the partition reads the record again.
  */
 export type StoreDeadLetter = (unreadable: UnreadableRecord) => Promise<boolean>
 
-/** A crash between the two appends repeats both. Their ids follow from the record's offset, so nothing is counted twice. */
+/** After a crash between the two appends both are repeated with the same ids, so that readers count each once. */
 export function createStoreDeadLetter(deps: Deps): StoreDeadLetter {
   const { deadLetters, appender, clock, log } = deps
 
@@ -33,7 +32,7 @@ export function createStoreDeadLetter(deps: Deps): StoreDeadLetter {
     return (await appendUntilAnswered(() => deadLetters.append([small], { urgent: true }), deps)).is
   }
 
-  /** In the partition of the job's key, which differs from the record's when the record was misplaced. */
+  /** Uses the partition of the job id, because the unreadable record may be in another partition. */
   async function failChunk(chunk: UnreadableChunk, { offset }: LogRecord): Promise<void> {
     const now = clock.now()
     const failed = toRecord(unreadableChunkFailed(chunk, now), {

@@ -12,16 +12,15 @@ const tickEveryMs = 1_000
 const retryStepMs = 500
 const lastCommitWithinMs = 2_000
 
-/** The most offsets of one window, and the bytes of all windows. */
+/** `offsets`: the limit of one window. `bytes`: the limits of all windows together. */
 export type WindowBudget = { readonly offsets: number; readonly bytes: ByteBudget }
 
 type Deps = Omit<PartitionDeps, 'commit' | 'windowLimits'> & {
   readonly windows: WindowBudget
   /** `blocks` is false when an open breaker would admit a trial call now. */
   readonly breaker: () => { readonly is: CircuitBreaker['is']; readonly blocks: boolean }
-  /** How long running attempts and their appends may take when the process stops. */
   readonly drainWithinMs: number
-  /** Ends the appends that are still repeated after that time. */
+  /** Ends the appends that the log has not acknowledged after `drainWithinMs`. */
   readonly giveUp: () => void
 }
 
@@ -29,7 +28,6 @@ export type Dispatcher = {
   start(): Promise<void>
   /** Waits for running attempts, commits and leaves the group. */
   stop(): Promise<void>
-  /** The number of partitions owned. */
   partitions(): number
 }
 
@@ -90,7 +88,6 @@ export function createDispatcher(deps: Deps): Dispatcher {
 
 type PartitionsOptions = Pick<PartitionDeps, 'commit'> & { readonly isStopping: () => boolean }
 
-/** The partitions that this member owns. */
 function createPartitions(deps: Deps, { commit, isStopping }: PartitionsOptions) {
   const owned = new Map<number, Partition>()
   let breakerOpen = false
@@ -109,7 +106,7 @@ function createPartitions(deps: Deps, { commit, isStopping }: PartitionsOptions)
       if (input.is === 'breakerChecked') breakerOpen = input.open
       for (const partition of owned.values()) partition.handle(input)
     },
-    /** `memberKept` is false when another member may have owned any of the partitions meanwhile: all start again. */
+    /** `memberKept` is false when another member may have owned the partitions meanwhile. All of them then start again. */
     assign(places: readonly TopicPartition[], memberKept: boolean): void {
       const assigned = places.map(({ partition }) => partition)
       for (const [number, partition] of [...owned]) {
@@ -129,7 +126,7 @@ function createPartitions(deps: Deps, { commit, isStopping }: PartitionsOptions)
   }
 }
 
-/** Commits one after another, so that no commit overtakes an earlier one. Between generations nothing is committed. */
+/** Runs commits one after another, so that no commit overtakes an earlier one. */
 function createCommits({ subscription, log }: { readonly subscription: Subscription; readonly log: Log }) {
   let last: Promise<unknown> = Promise.resolve()
   let allowed = false
@@ -147,7 +144,7 @@ function createCommits({ subscription, log }: { readonly subscription: Subscript
     },
     areAllowed: () => allowed,
     one: (commits: readonly Commit[]) => afterLast(() => subscription.commit(commits)),
-    /** Commits what `commitOf` returns for each partition when the earlier commits have ended. Logs a refusal. */
+    /** Does nothing during a rebalance. Logs a commit that failed. */
     async all(partitions: readonly Partition[], commitOf: (partition: Partition) => Commit | null) {
       const work = async (): Promise<void> => {
         if (!allowed) return
@@ -162,7 +159,7 @@ function createCommits({ subscription, log }: { readonly subscription: Subscript
         }
       }
       await afterLast(work).catch((error: unknown) =>
-        log.warn({ err: error }, 'commit refused; the deliveries hold the outcomes, and recovery finds them'),
+        log.warn({ err: error }, 'commit refused; the outcomes are in the deliveries topic, and recovery reads them'),
       )
     },
   }
@@ -170,10 +167,7 @@ function createCommits({ subscription, log }: { readonly subscription: Subscript
 
 type FindDeps = Pick<Deps, 'subscription' | 'timers' | 'log'> & { readonly isStopping: () => boolean }
 
-/**
- * Reads the committed offsets and their metadata. This must happen after the assignment: only then can no former owner
- * commit any more.
- */
+/** Must run after the assignment: from then on no former owner can commit. */
 async function findPositions(opening: readonly Partition[], { subscription, timers, log, isStopping }: FindDeps) {
   for (let waiting = opening; waiting.length > 0; waiting = waiting.filter((partition) => !partition.isLost())) {
     if (isStopping()) return

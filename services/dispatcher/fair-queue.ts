@@ -1,9 +1,7 @@
-/** A round-robin queue over groups, so that a large group delays a small one by one item at a time. FIFO within a group. */
+/** A round-robin queue over groups, so that a large group does not block a small one. FIFO within a group. */
 export type FairQueue<T> = {
   push(group: string, item: T): void
-  /** The next item, or undefined when all groups are empty. */
   take(): T | undefined
-  /** Drops all items that are not wanted. The order of groups stays. */
   retain(wanted: (item: T) => boolean): void
   size(): number
 }

@@ -6,7 +6,7 @@ import type { GateState } from './attempt-gate.ts'
 export type DispatchMetrics = {
   attempted(attempt: {
     readonly outcome: DeliveryEvent['type']
-    /** The status of the answer; null when there was none, with the `reason`. */
+    /** The HTTP status; null when the AI system did not answer, and `reason` is set. */
     readonly status: number | null
     readonly reason: string | null
     readonly durationMs: number
@@ -15,14 +15,12 @@ export type DispatchMetrics = {
   }): void
   replanned(): void
   recovered(recovery: { readonly waitedMs: number; readonly foldMs: number }): void
-  /** Registers the function that returns the current state when metrics are collected. */
+  /** `now` is called whenever metrics are collected. */
   observe(now: () => DispatchState): void
 }
 
 export type DispatchState = GateState & {
-  /** Outcomes that are being appended. */
   readonly recording: number
-  /** Chunks held without a running attempt. */
   readonly waiting: number
   readonly partitions: number
 }

@@ -18,7 +18,7 @@ export type ReplanChunk = (chunk: Chunk) => Promise<boolean>
 
 /**
  * Plans a waiting chunk again at the end of its partition: appends its record once more, then `ChunkReplanned` for the
- * old offsets. A crash in between leaves a repeat, which every reader expects.
+ * old offsets. A crash between the two appends leaves a second record of the chunk, which every reader accepts.
  */
 export const createReplanChunk = (deps: ReplanDeps): ReplanChunk =>
   async function replanChunk(chunk) {
@@ -28,7 +28,7 @@ export const createReplanChunk = (deps: ReplanDeps): ReplanChunk =>
     const repeat = repeatRecord(planned, { attempts: state.attempts, notBefore: state.nextAttemptAt })
     const outcome = await deps.appender.append([repeat])
     if (outcome.is !== 'appended') {
-      deps.log.warn({ partition, outcome: outcome.is }, 'waiting chunk not planned again; it keeps its place')
+      deps.log.warn({ partition, outcome: outcome.is }, 'waiting chunk not planned again; the chunk keeps its offset')
       return false
     }
     for (const offset of chunk.offsets) {
@@ -39,7 +39,6 @@ export const createReplanChunk = (deps: ReplanDeps): ReplanChunk =>
     return true
   }
 
-/** The event that a repeat replaces the record at this offset. */
 function chunkReplanned(
   { jobId, chunkIndex, size, state, traceparent, partition }: Chunk,
   offset: number,

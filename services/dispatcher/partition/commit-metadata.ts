@@ -1,18 +1,18 @@
 /**
- * The metadata of a committed offset: which calls to the AI system may still run for the partition.
+ * Stored with a committed offset: which calls to the AI system may still run for the partition.
  * - drained: none
  * - open: calls of the process `by`
- * - quiet: calls of an earlier owner, for at most `inMs` more milliseconds; the process that committed made none
+ * - quiet: calls of an earlier owner, for at most `inMs` milliseconds after the commit
  */
 export type CommitMetadata =
   | { readonly is: 'drained' }
   | { readonly is: 'open'; readonly by: string }
   | { readonly is: 'quiet'; readonly inMs: number }
 
-/** The time limit of an attempt (10 s) and of the append of its outcome. No call of a former owner runs longer. */
+/** The time limit of a call (10 s) and one second to append its outcome. */
 export const formerCallLimitMs = 11_000
 
-/** As text, readable with any tool that shows a consumer group. */
+/** Plain text, so that the tools that describe a consumer group show the metadata. */
 export function formatCommitMetadata(metadata: CommitMetadata): string {
   switch (metadata.is) {
     case 'drained':
@@ -24,7 +24,7 @@ export function formatCommitMetadata(metadata: CommitMetadata): string {
   }
 }
 
-/** Reads unknown metadata as `open` by an unknown process: the safe assumption. */
+/** Returns `open` by an unknown process for unknown metadata, so that the new owner waits. */
 export function parseCommitMetadata(text: string): CommitMetadata {
   const [kind, rest = ''] = text.split(' ', 2)
   if (kind === 'drained') return { is: 'drained' }
@@ -33,8 +33,8 @@ export function parseCommitMetadata(text: string): CommitMetadata {
 }
 
 /**
- * How many milliseconds from now calls of other processes may still run. `metadata` must have been read after the
- * partition was assigned to this process; null when the group has no committed offset.
+ * How long calls of other processes may still run, in milliseconds. Read `metadata` after the assignment of the
+ * partition; null when the group has no committed offset.
  */
 export function otherCallsLastMs(metadata: CommitMetadata | null, self: string): number {
   if (metadata === null || metadata.is === 'drained') return 0

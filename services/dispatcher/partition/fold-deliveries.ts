@@ -7,7 +7,7 @@ import type { Instant } from '#shared/ports/clock.ts'
 import type { EventReader } from '#shared/ports/event-log.ts'
 import { chunkKey } from '../chunk.ts'
 
-/** The clocks of two brokers may differ by this much, so reading starts this much earlier. */
+/** Broker clocks may differ by this much, so a fold starts to read this much earlier. */
 export const clockSkewMs = 60_000
 
 /** Delivery states by chunk key. */
@@ -19,13 +19,12 @@ export type FoldRequest = {
   readonly since: Instant
   /** Skips outcomes of records of `contact-import.imports` below this offset. */
   readonly fromOffset?: number
-  /** Only these chunks. */
   readonly only?: { readonly jobIds: ReadonlySet<string>; readonly chunkKeys: ReadonlySet<string> }
 }
 
 /**
- * Folds the partition of `contact-import.deliveries` into delivery states. An outcome is appended after the record of
- * its chunk, so the fold misses none. Records that a header rules out are not decoded: after an outage there are many.
+ * Folds a partition of `contact-import.deliveries` into delivery states. Filters records by their headers before it
+ * decodes them, because after an outage many records are skipped.
  */
 export async function foldDeliveries(
   reader: EventReader,
@@ -46,7 +45,7 @@ export async function foldDeliveries(
   return folded
 }
 
-/** `foldDeliveries`, at most `atOnce` at a time: each fold holds prefetched records, and more would not be faster. */
+/** Runs at most `atOnce` folds at a time, because each fold holds prefetched records in memory. */
 export function createFold(reader: EventReader, atOnce: number) {
   const waiting: (() => void)[] = []
   let running = 0

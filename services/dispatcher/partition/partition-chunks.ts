@@ -8,24 +8,21 @@ import { type Chunk, chunkKey, keyOf } from '../chunk.ts'
 import type { FoldedDeliveries } from './fold-deliveries.ts'
 import { createPartitionWindow, type PartitionWindow, type WindowLimits } from './partition-window.ts'
 
-/**
- * The chunks of a partition from the record read to the record done. The functions below change it in place: copying
- * the maps for every record would cost more than all other work on it.
- */
+/** The chunks of a partition. Changed in place, because copying the maps for every record would be too slow. */
 export type PartitionChunks = {
   readonly window: PartitionWindow
   /** Unresolved chunks by chunk key, in the order in which their records were read. */
   readonly active: Map<string, Chunk>
-  /** States of chunks that are being planned again and whose repeat was not read yet. */
+  /** States of chunks that are planned again, until their repeat is read. */
   readonly replanning: Map<string, ChunkDelivery>
-  /** States found by recovery for chunks whose record was not read yet. */
+  /** States that recovery found, until the chunk's record is read. */
   readonly recovered: Map<string, ChunkDelivery>
 }
 
-/** A chunk whose record may follow the chunk's outcome, so that the log must be folded before it is sent. */
+/** A chunk whose outcome may already be in the log. Its deliveries must be folded before the chunk is sent. */
 export type Repeat = { readonly chunk: Chunk; readonly createdAt: Instant }
 
-/** `chunk` is the chunk that has to fail; null when the record names none or another record of the chunk is active. */
+/** `chunk` must fail. Null when the record names no chunk, or when another record of the chunk is active. */
 export type UnreadableRecord = {
   readonly record: LogRecord
   readonly reason: UnreadableReason
@@ -50,8 +47,8 @@ export const createPartitionChunks = (
 })
 
 /**
- * Adds the next records. A record that plans no chunk is done at once; a second record of an active chunk joins it. A
- * record appended more than `lateOriginalMs` after its import was created may follow its own repeat.
+ * Adds the next records. A record without a chunk is done at once; a second record of an active chunk joins the chunk. A
+ * record appended more than `lateOriginalMs` after the import's creation may follow a repeat of itself.
  */
 export function takeRecords(
   chunks: PartitionChunks,
@@ -90,7 +87,7 @@ function joinActiveChunk(chunks: PartitionChunks, read: PlannedChunkRecord, offs
   return true
 }
 
-/** Only this owner can have appended outcomes of a chunk that it planned again, so the state it kept is current. */
+/** No other process appends outcomes of a chunk that this process plans again, so the state kept here is current. */
 function addChunk(chunks: PartitionChunks, read: PlannedChunkRecord, record: LogRecord) {
   const key = chunkKey(read.jobId, read.chunkIndex)
   const replanned = chunks.replanning.get(key)
@@ -103,7 +100,7 @@ function addChunk(chunks: PartitionChunks, read: PlannedChunkRecord, record: Log
     traceparent: read.traceparent,
     partition: record.partition,
     headers: record.headers,
-    // A copy, because the record's value is a view of its whole batch and would keep it in memory.
+    // A copy: the record's value is a view of the whole batch and would keep the batch in memory.
     body: new Uint8Array(read.body),
     offsets: [record.offset],
     state: mergeAttempts(state, read),
@@ -115,7 +112,7 @@ function addChunk(chunks: PartitionChunks, read: PlannedChunkRecord, record: Log
   return { chunk, stateIsCurrent: replanned !== undefined }
 }
 
-/** Sets the states of repeats from the log; a record's own headers win where they are newer. */
+/** Sets the states of repeats from the log, unless the record's headers have more attempts. */
 export function applyFold(repeats: readonly Repeat[], folded: FoldedDeliveries): void {
   for (const { chunk } of repeats) {
     const logged = folded.get(keyOf(chunk))
@@ -125,7 +122,6 @@ export function applyFold(repeats: readonly Repeat[], folded: FoldedDeliveries):
   }
 }
 
-/** The chunk is sent or failed: all its records are done. */
 export function resolveChunk(chunks: PartitionChunks, chunk: Chunk): void {
   chunks.active.delete(keyOf(chunk))
   finishRecords(chunks, chunk)
@@ -135,15 +131,14 @@ const finishRecords = ({ window }: PartitionChunks, { offsets }: Chunk): void =>
   for (const offset of offsets) window.done(offset)
 }
 
-/** A shorter wait ends before a repeat would help. */
+/** With a shorter wait the next attempt starts before a repeat would help. */
 const minReplanWaitMs = 1_000
-/** Limits how many repeats one round appends. */
 const maxReplansPerRound = 200
 
 /**
- * The waiting chunks to plan again so that a full window moves: the first half, because the window then has room for
- * what they delay. None unless the first active chunk waits: a window of unattempted chunks is a backlog or an outage,
- * and more records would not help.
+ * Selects the first half of the waiting chunks, so that the committed offset can advance after they are planned again.
+ * Selects none unless the first active chunk waits: otherwise the window is full because of a backlog or an outage, and
+ * more records would not help.
  */
 export function chunksToReplan(active: Iterable<Chunk>, now: Instant): readonly Chunk[] {
   const [first, ...others] = active
@@ -160,10 +155,7 @@ export function beginReplan(chunks: PartitionChunks, chunk: Chunk): void {
   chunks.replanning.set(keyOf(chunk), chunk.state)
 }
 
-/**
- * Ends a replan. `appended` false means that the repeat may or may not be in the log. Returns the chunk when it has to
- * be scheduled again, else null.
- */
+/** `appended` is false when the repeat may or may not be in the log. Returns the chunk to schedule again, or null. */
 export function endReplan(chunks: PartitionChunks, chunk: Chunk, appended: boolean): Chunk | null {
   if (appended) {
     finishRecords(chunks, chunk)
@@ -174,7 +166,7 @@ export function endReplan(chunks: PartitionChunks, chunk: Chunk, appended: boole
     chunks.active.set(key, chunk)
     return chunk
   }
-  // The repeat was read: it is active, or it is resolved and so is this chunk.
+  // The repeat was already read. Either the repeat is active, or the chunk is resolved.
   const repeat = chunks.active.get(key)
   if (repeat === undefined) finishRecords(chunks, chunk)
   else repeat.offsets.unshift(...chunk.offsets)

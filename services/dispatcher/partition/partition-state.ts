@@ -6,31 +6,25 @@ import type { FoldedDeliveries } from './fold-deliveries.ts'
 import type { PartitionChunks, Repeat, UnreadableRecord } from './partition-chunks.ts'
 import type { WindowLimits } from './partition-window.ts'
 
-/** Facts of every state in which the committed offset is known. */
 type Positioned = {
   readonly committedOffset: number
   /** The offset after the last record received. */
   readonly nextOffset: number
   readonly paused: boolean
-  /** The AI system is not called, so no record is read. */
+  /** While the circuit breaker is open, reading is paused. */
   readonly breakerOpen: boolean
-  /** Until then calls of other processes may run. */
+  /** Calls of other processes may run until this instant. */
   readonly formerCallsEndAt: Instant
 }
 
-/** Records received before the partition runs. `firstRecord` is the first of `buffer`. */
+/** Records are buffered until the partition runs. */
 type Buffering = Positioned & { readonly firstRecord: LogRecord; readonly buffer: readonly LogRecord[] }
 
 /**
- * One partition of `contact-import.imports`, from its assignment to this member until another member gets it:
- * - opening: the committed offset is not known yet
- * - awaitingRecords: nothing was received yet; recovery needs the append time of the first record
+ * One partition of `contact-import.imports` that is assigned to this member:
+ * - awaitingRecords: recovery needs the append time of the first record
  * - waitingForFormerCalls: calls of former owners may still run, so recovery could miss their outcomes
  * - announcing: commits the metadata `open`, so that the next owner waits for running calls
- * - recovering: folds the deliveries since the first record was appended
- * - running: sends chunks and commits the low-water mark
- * - draining: the process stops; running attempts end, none starts, nothing is read
- * - lost: the partition belongs to another member, or the process stopped before the offset was known
  */
 export type PartitionState =
   | { readonly is: 'opening'; readonly breakerOpen: boolean }
@@ -40,9 +34,8 @@ export type PartitionState =
   | (Buffering & { readonly is: 'recovering'; readonly waitedMs: number; readonly foldStartedAt: Instant })
   | (Positioned & {
       readonly is: 'running'
-      /** Changed in place; see `PartitionChunks`. */
       readonly chunks: PartitionChunks
-      /** Received while records taken before them have unfinished work. */
+      /** Records that wait until all repeats and dead letters of earlier records are done. */
       readonly buffer: readonly LogRecord[]
       /** Repeats whose deliveries are being folded. */
       readonly repeats: readonly Repeat[]
@@ -52,6 +45,7 @@ export type PartitionState =
       readonly full: boolean
     })
   | (Positioned & { readonly is: 'draining'; readonly chunks: PartitionChunks | null })
+  /** Another member owns the partition, or the process stopped before the committed offset was known. */
   | { readonly is: 'lost' }
 
 export type StateOf<Name extends PartitionState['is']> = Extract<PartitionState, { is: Name }>
@@ -63,15 +57,13 @@ export type PartitionInput =
   /** `metadata` is null when the group has no committed offset for the partition. */
   | { readonly is: 'positionFound'; readonly offset: number; readonly metadata: CommitMetadata | null }
   | { readonly is: 'recordsReceived'; readonly records: readonly LogRecord[] }
-  /** The calls that this process made when it owned the partition before have ended. */
+  /** Calls that this process made during an earlier ownership of the partition have ended. */
   | { readonly is: 'ownCallsEnded' }
-  /** The time of the effect `wait` has passed. */
   | { readonly is: 'waited' }
   | { readonly is: 'announced' }
   | { readonly is: 'announcementFailed' }
   | { readonly is: 'deliveriesFolded'; readonly folded: FoldedDeliveries }
   | { readonly is: 'foldFailed' }
-  /** Kafka acknowledged the commit of this offset. */
   | { readonly is: 'progressCommitted'; readonly offset: number }
   /** The log holds the chunk's final outcome. */
   | { readonly is: 'chunkResolved'; readonly chunk: Chunk }
@@ -82,7 +74,7 @@ export type PartitionInput =
   | { readonly is: 'waitCancelled'; readonly chunk: Chunk }
   /** `appended` is false when the repeat may or may not be in the log. */
   | { readonly is: 'replanEnded'; readonly chunk: Chunk; readonly appended: boolean }
-  /** The member kept the partition in a new generation, in which Kafka would read from the committed offset again. */
+  /** The member kept the partition in a rebalance. Without `readFrom`, reading would restart at the committed offset. */
   | { readonly is: 'kept' }
   | { readonly is: 'drain' }
   | { readonly is: 'lose' }
@@ -104,9 +96,7 @@ export type PartitionEffect =
       readonly foldMs: number
     }
   | { readonly do: 'schedule'; readonly chunk: Chunk }
-  /** Starts no further attempt of these chunks. */
   | { readonly do: 'cancel'; readonly chunks: Iterable<Chunk> }
-  /** Ends the chunk's wait for its next attempt, if it still waits. */
   | { readonly do: 'cancelWait'; readonly chunk: Chunk }
   | { readonly do: 'replan'; readonly chunk: Chunk }
   | { readonly do: 'storeDeadLetter'; readonly unreadable: UnreadableRecord }
@@ -115,7 +105,6 @@ export type Transition = { readonly state: PartitionState; readonly effects: rea
 
 export type PartitionContext = {
   readonly now: Instant
-  /** Identifies this process in commit metadata. */
   readonly self: string
   readonly limits: WindowLimits
   readonly lateOriginalMs: number

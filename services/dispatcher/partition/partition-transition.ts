@@ -26,8 +26,8 @@ const retryStepMs = 500
 const unchanged = (state: PartitionState): Transition => ({ state, effects: [] })
 
 /**
- * The next state of a partition and what has to be done. Pure, except that `chunks` is changed in place. An input that
- * a state does not expect comes from work of an earlier state and changes nothing.
+ * Returns the next state and the effects to execute. Pure, except that `chunks` is changed in place. An unexpected input
+ * is the late result of an effect of an earlier state and changes nothing.
  */
 export function transition(state: PartitionState, input: PartitionInput, context: PartitionContext): Transition {
   if (state.is === 'lost') return unchanged(state)
@@ -64,7 +64,7 @@ function opening(state: StateOf<'opening'>, input: PartitionInput, context: Part
   }
 }
 
-/** Handles the inputs that mean the same in every positioned state; the others go to the state's own function. */
+/** Handles the inputs that have the same meaning in every state with a known committed offset. */
 function positioned(state: PositionedState, input: PartitionInput, context: PartitionContext): Transition {
   switch (input.is) {
     case 'recordsReceived': {
@@ -106,7 +106,7 @@ function ownInput(state: PositionedState, input: PartitionInput, context: Partit
   }
 }
 
-/** `state` has the new `nextOffset` already. Recovery starts with the first records. */
+/** `state` already has the new `nextOffset`. */
 function receive(state: PositionedState, records: readonly LogRecord[], context: PartitionContext): Transition {
   switch (state.is) {
     case 'awaitingRecords': {
@@ -193,7 +193,6 @@ function recovering(state: StateOf<'recovering'>, input: PartitionInput, context
 const hasUnfinishedRecords = ({ repeats, deadLetters }: StateOf<'running'>): boolean =>
   repeats.length > 0 || deadLetters > 0
 
-/** Takes the buffered records unless records taken before them have unfinished work. */
 function takeBuffer(state: StateOf<'running'>, { lateOriginalMs }: PartitionContext): Transition {
   if (state.buffer.length === 0 || hasUnfinishedRecords(state)) return unchanged(state)
   const { ready, repeats, unreadable } = takeRecords(state.chunks, state.buffer, lateOriginalMs)
@@ -241,7 +240,7 @@ function draining(state: StateOf<'draining'>, input: PartitionInput): Transition
   return endingWork(state, state.chunks, input)
 }
 
-/** Work that ends in the same way whether the partition runs or drains. */
+/** Handles the inputs that have the same meaning while the partition runs and while it drains. */
 function endingWork(
   state: StateOf<'running' | 'draining'>,
   chunks: PartitionChunks,
@@ -253,7 +252,6 @@ function endingWork(
   return { state, effects: kept === null ? [] : [{ do: 'schedule', chunk: kept }] }
 }
 
-/** Pauses or resumes reading where the new state requires it. */
 function adjustReading({ state, effects }: Transition): Transition {
   if (state.is === 'opening' || state.is === 'lost') return { state, effects }
   const next = state.is === 'running' ? withFullness(state) : state

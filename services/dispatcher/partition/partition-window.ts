@@ -1,26 +1,25 @@
-/** One record of `contact-import.imports` that was read and is not committed yet. */
 type Slot = { readonly offset: number; readonly bytes: number; done: boolean }
 
 export type WindowLimits = {
   readonly offsets: number
-  /** A function, because the share of one partition depends on how many others hold records. */
+  /** A function, because the limit depends on how many partitions hold records. */
   readonly bytes: () => number
 }
 
-/** Limits in bytes: for all windows of a process together, and the least and the most for one window. */
+/** `all`: for all windows of a process together. `least` and `most`: the bounds for one window. */
 export type ByteBudget = { readonly all: number; readonly least: number; readonly most: number }
 
-/** The byte limit of each window when `windows` of them hold records. A lone large import gets the most. */
+/** The byte limit of one window when `windows` windows hold records. */
 export const shareOf = ({ all, least, most }: ByteBudget, windows: number): number =>
   Math.min(most, Math.max(least, all / Math.max(1, windows)))
 
-/** Pause reading at 80 % of either limit and resume at 50 %, so that a full window does not alternate quickly. */
+/** Two thresholds, so that reading does not pause and resume in quick succession. */
 const pauseShare = 0.8
 const resumeShare = 0.5
 
 /**
- * The records of one partition between the committed offset and the last one read. Records are done in any order;
- * only a prefix without gaps may be committed. A done record counts as an offset but no longer as bytes.
+ * The records of one partition from the low-water mark to the last record read. Records are done in any order. A done
+ * record above the low-water mark counts towards the limit of offsets, but not towards the limit of bytes.
  */
 export type PartitionWindow = {
   /** Adds the next record. Throws `RangeError` unless offsets ascend. */
@@ -28,11 +27,9 @@ export type PartitionWindow = {
   done(offset: number): void
   /** The offset to commit: every record below it is done. */
   lowWaterMark(): number
-  /** The offset after the last record added. */
   nextOffset(): number
   isFull(): boolean
   hasRoom(): boolean
-  /** The number of records that are not done. */
   undone(): number
 }
 

@@ -34,20 +34,17 @@ export type PartitionDeps = {
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Log
-  /** Identifies this process in commit metadata. */
   readonly self: string
 }
 
-/** Runs the state machine of one partition: feeds it inputs and executes its effects. */
+/** Runs the state machine of one partition and executes its effects. */
 export type Partition = {
   readonly partition: number
   handle(input: PartitionInput): void
-  /** Whether it holds records that are not done. */
+  /** True while the partition has records that are not done. */
   isBusy(): boolean
   isLost(): boolean
-  /** The next offset to commit; null when there is nothing new to commit. */
   progress(): Commit | null
-  /** The last commit of a draining partition. */
   finalCommit(): Commit | null
 }
 
@@ -64,7 +61,7 @@ export function createPartition(partition: number, breakerOpen: boolean, deps: P
     limits: deps.windowLimits,
     lateOriginalMs: deps.lateOriginalMs,
   })
-  /** An input that an effect causes waits until all effects of its transition are executed. */
+  /** Queues an input that an effect causes until all effects of the current transition are executed. */
   const handle = (input: PartitionInput): void => {
     inputs.push(input)
     if (handling) return
@@ -102,14 +99,14 @@ export function createPartition(partition: number, breakerOpen: boolean, deps: P
 
 type CommitPoint = { readonly offset: number; readonly metadata: CommitMetadata }
 
-/** What to commit while the partition runs; null when no further record is done since the last commit. */
+/** The next periodic commit; null when the low-water mark has not moved since the last commit. */
 export function progressOf(state: PartitionState, self: string): CommitPoint | null {
   if (state.is !== 'running' && state.is !== 'draining') return null
   const offset = state.chunks?.window.lowWaterMark() ?? state.committedOffset
   return offset > state.committedOffset ? { offset, metadata: { is: 'open', by: self } } : null
 }
 
-/** What to commit once no attempt starts any more, so that the next owner need not wait for calls that have ended. */
+/** The last commit of a draining partition. The next owner waits only for calls that may still run. */
 export function finalCommitOf(
   state: PartitionState,
   { runningAttempts, now, self }: { readonly runningAttempts: number; readonly now: number; readonly self: string },
@@ -128,7 +125,7 @@ type EffectDeps = PartitionDeps & {
   readonly handle: (input: PartitionInput) => void
 }
 
-/** Executes effects. Everything that ends later comes back as an input. */
+/** The result of an asynchronous effect is passed to `handle` as an input. */
 function effectsOf(partition: number, deps: EffectDeps): (effect: PartitionEffect) => void {
   const { subscription, queue, handle } = deps
   const place = placeOf(partition)
@@ -203,7 +200,7 @@ function asynchronousEffects(partition: number, deps: EffectDeps) {
         }))
       case 'replan': {
         const appended = await deps.replanChunk(effect.chunk).catch((error: unknown) => {
-          log.warn({ partition, err: error }, 'planning a waiting chunk again failed; it keeps its place')
+          log.warn({ partition, err: error }, 'planning a waiting chunk again failed; the chunk keeps its offset')
           return false
         })
         return handle({ is: 'replanEnded', chunk: effect.chunk, appended })
@@ -218,7 +215,7 @@ function asynchronousEffects(partition: number, deps: EffectDeps) {
   }
 }
 
-/** All repeats of a batch are folded in one read, since the creation of the oldest import among them. */
+/** Folds all repeats of a batch in one read, from the creation of the oldest import among them. */
 function foldRequest(partition: number, effect: Extract<PartitionEffect, { do: 'fold' | 'foldRepeats' }>) {
   if (effect.do === 'fold') return { partition, since: effect.since, fromOffset: effect.fromOffset }
   const chunks: readonly Chunk[] = effect.repeats.map(({ chunk }) => chunk)

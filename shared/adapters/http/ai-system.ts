@@ -12,16 +12,16 @@ export type AiSystemOptions = {
   readonly clock: Clock
   /** False refuses loopback, private and link-local addresses, also when a name resolves to one. */
   readonly allowPrivate?: boolean
-  /** The most connections and therefore parallel calls. */
+  /** Also limits the calls that run at a time. */
   readonly connections?: number
   readonly connectTimeoutMs?: number
-  /** Time limit of one attempt, from its start to the end of the answer. */
+  /** Time limit of one call, including the wait for a connection and the response body. */
   readonly totalTimeoutMs?: number
 }
 
 /**
- * The AI system over HTTP/1.1 with kept-alive connections. Redirects are not followed. The status alone is the result:
- * at most 64 KiB of the body are read, and an error while reading the body is ignored.
+ * A client of the AI system (HTTP/1.1, persistent connections). Does not follow redirects. Ignores the response body:
+ * reads at most 64 KiB of the body, and an error while reading does not change the result.
  */
 export function createAiSystem(options: AiSystemOptions): AiSystem & { close(): Promise<void> } {
   const { url, clock, allowPrivate = true, connectTimeoutMs = 2_000, totalTimeoutMs = 10_000 } = options
@@ -73,7 +73,7 @@ const unanswered = (reason: Reason, began: number): AttemptResult => ({
   durationMs: elapsed(began),
 })
 
-/** Classifies undici's errors. A connect time-out is `connection_failed`, because nothing was sent. */
+/** A connect time-out is `connection_failed`, because nothing was sent. */
 function reasonOf(error: unknown): Reason {
   if (error instanceof AttemptTimedOut) return 'timeout'
   if (error instanceof AddressRefused) return 'address_refused'
@@ -81,10 +81,7 @@ function reasonOf(error: unknown): Reason {
   return unreadable ? 'answer_unreadable' : 'connection_failed'
 }
 
-/**
- * Headers of Standard Webhooks (symmetric, v1): HMAC-SHA256 of `id.timestamp.body`, one signature per secret, separated by
- * spaces. Secrets are base64, with or without `whsec_`. `now` is in milliseconds. Without secrets there are no headers.
- */
+/** Standard Webhooks, symmetric scheme v1, with one signature per secret. Without secrets there are no headers. */
 function createWebhookSigner(secrets: readonly string[]) {
   const keys = secrets.map((secret) => Buffer.from(secret.replace(/^whsec_/, ''), 'base64'))
   return (id: string, now: number, body: Uint8Array): Record<string, string> => {
@@ -97,10 +94,8 @@ function createWebhookSigner(secrets: readonly string[]) {
   }
 }
 
-/** The part of an answer that its headers give. */
 type AnswerHead = { readonly status: number; readonly retryAfter: string | null }
 
-/** The call's time limit passed before the headers of an answer arrived. */
 class AttemptTimedOut extends Error {
   override readonly name = 'AttemptTimedOut'
 }
@@ -112,8 +107,8 @@ class AnswerTooLong extends Error {
 const answerLimit = 64 * 1024
 
 /**
- * Resolves to the head of the answer when the body ends, at 64 KiB of it, or after `withinMs`. Rejects when no head arrived.
- * undici's `request` would create a stream and listeners for a body that is not used: a third of the time of a call.
+ * Rejects when no response headers arrived within `withinMs`. Uses `dispatch`, because undici's `request` creates a
+ * stream for the unused body, which costs a third of the time of a call.
  */
 const oneCall = (dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, withinMs: number): Promise<AnswerHead> =>
   new Promise((resolve, reject) => {
@@ -137,7 +132,7 @@ const oneCall = (dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, wi
         if (late !== undefined) controller.abort(late)
       },
       onResponseStart(_controller, status, headers) {
-        // 1xx answers precede the final answer (RFC 9110 §15.2).
+        // 1xx responses precede the final response (RFC 9110 §15.2).
         if (status >= 200) head = { status, retryAfter: [headers['retry-after']].flat()[0] ?? null }
       },
       onResponseData(controller, piece) {

@@ -1,7 +1,6 @@
 import { lookup as resolve } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 
-/** The address, or an address of the name, is not publicly reachable. */
 export class AddressRefused extends Error {
   readonly code = 'address_refused'
 
@@ -40,13 +39,13 @@ for (const [network, bits] of [
 // BlockList checks IPv4-mapped IPv6 addresses against its IPv4 rules.
 const isSpecial = (address: string): boolean => special.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
 
-/** Whether the host of a URL is a special address. Names are checked when they are resolved. */
+/** False for every host name: `publicLookup` checks host names when they are resolved. */
 export function refusesHost(hostname: string): boolean {
   const address = hostname.replace(/^\[|\]$/g, '')
   return isIP(address) !== 0 && isSpecial(address)
 }
 
-/** A DNS lookup for `connect` that refuses a name when any of its addresses is not public. */
+/** Fails with `AddressRefused` when any address of the host name is not public. */
 export const publicLookup: LookupFunction = (hostname, options, callback) => {
   resolve(hostname, { ...options, all: true }, (error, addresses) => {
     if (error) return callback(error, '', 0)

@@ -10,26 +10,25 @@ import type { RawHeaders, RawParts, RawRecord, StoredRecord } from '../events/re
 import { type Instant, timestampOf } from '../instant.ts'
 
 /**
- * The stream of one unreadable record: first the record itself in `contact-import.dead-letters`, in the same partition
- * number, at the end a mark. The id is its topic, partition and offset, so storing it twice has no further effect.
+ * An unreadable record, stored in `contact-import.dead-letters` in the partition with the same number. A mark closes the
+ * dead letter. The id is the record's topic, partition and offset, so a second copy has no effect.
  */
 export type DeadLetter = {
   readonly id: string
   readonly topic: TopicName
   readonly partition: number
   readonly offset: number
-  /** When the record was appended to its topic, and to the dead letters. */
+  /** When the record was appended to its own topic. */
   readonly appendedAt: Instant
   readonly storedAt: Instant
   readonly reason: UnreadableReason
-  /** job_id and index of the chunk that failed because of it. */
+  /** job_id and index of the chunk that failed because of the unreadable record. */
   readonly chunk: string | null
   /** The size of a value that was too large to store; null when the value is stored. */
   readonly omittedBytes: number | null
   readonly original: RawParts & { readonly value: Uint8Array | null }
 }
 
-/** A record as it was read. */
 export type ReadRecord = StoredRecord & {
   readonly topic: TopicName
   readonly partition: number
@@ -55,10 +54,7 @@ const without = (headers: RawHeaders, left: ReadonlySet<string>): RawHeaders =>
 
 type Cause = { readonly reason: UnreadableReason; readonly chunk: string | null }
 
-/**
- * The dead letter of an unreadable record: its key, value and headers byte for byte, and its origin. Headers of the record
- * that have a reserved name are dropped.
- */
+/** Copies key, value and headers byte for byte, and adds the origin. Drops headers with a reserved name. */
 export function deadLetterRecord(record: ReadRecord, { reason, chunk }: Cause): RawRecord {
   const { key, headers } = rawOf(record)
   return {
@@ -79,7 +75,7 @@ export function deadLetterRecord(record: ReadRecord, { reason, chunk }: Cause): 
   }
 }
 
-/** The dead letter without the value, for a value that is too large. The origin topic still holds it. */
+/** For a value that is too large to store. The origin topic still holds the value. */
 export const withoutValue = (letter: RawRecord): RawRecord => ({
   ...letter,
   headers: { ...letter.headers, [names.omittedBytes]: String(letter.value?.byteLength ?? 0) },
@@ -96,7 +92,6 @@ const isReason = (text: string): text is UnreadableReason => unreadableReasons.s
 const isMark = (text: string): text is DeadLetterMark => deadLetterMarks.some((mark) => mark === text)
 const topicNames: readonly TopicName[] = Object.values(topics).map(({ name }) => name)
 
-/** Reads a record of `contact-import.dead-letters`. */
 export function readDeadLetter(record: ReadRecord): DeadLetterRecord {
   const { headers } = record
   const id = headers[names.id] ?? ''
@@ -124,13 +119,12 @@ export function readDeadLetter(record: ReadRecord): DeadLetterRecord {
   }
 }
 
-/** The original record with a header that marks the redrive; null when its value was not stored. */
+/** The original record with the redrive header. Null when the value was not stored. */
 export const redrivenRecord = ({ id, topic, partition, omittedBytes, original }: DeadLetter): RawRecord | null =>
   omittedBytes === null
     ? { topic, partition, ...original, headers: { ...original.headers, [names.redriven]: id } }
     : null
 
-/** The mark that closes a dead letter. */
 export const markRecord = ({ id, partition }: DeadLetter, mark: DeadLetterMark): RawRecord => ({
   topic: deadLetters,
   partition,

@@ -4,11 +4,10 @@ import { isUuid } from '#schemas/primitives.ts'
 import type { StoredRecord } from '../events/record.ts'
 import { type Instant, timestampOf } from '../instant.ts'
 
-/** The chunk that an unreadable `ChunkPlanned` record names. */
 export type UnreadableChunk = { readonly jobId: string; readonly chunkIndex: number; readonly size: number }
 
 /**
- * The chunk that the record names in its key and headers or, where they lack something, in its value. Null when the job
+ * Reads the chunk from the key and headers of an unreadable record, and missing fields from the value. Null when the job
  * or the index is missing, or when the record names two jobs.
  */
 export function readUnreadableChunk({ key, headers, value }: StoredRecord): UnreadableChunk | null {
@@ -22,7 +21,6 @@ export function readUnreadableChunk({ key, headers, value }: StoredRecord): Unre
   return { jobId, chunkIndex, size: size ?? countOf(fromValue.size) ?? 0 }
 }
 
-/** The failure of such a chunk, without an attempt. Its job can then end. */
 export const unreadableChunkFailed = ({ jobId, chunkIndex, size }: UnreadableChunk, now: Instant): ChunkFailed => ({
   type: 'ChunkFailed',
   data: {
@@ -52,7 +50,6 @@ function readValue(value: Uint8Array | null): ValueFields {
 
 const isText = (value: unknown): value is string => typeof value === 'string'
 
-/** A whole number below 2^53, as text (headers) or as a number (data). */
 function countOf(value: unknown): number | null {
   const count = isText(value) && /^\d{1,16}$/.test(value) ? Number(value) : value
   return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : null

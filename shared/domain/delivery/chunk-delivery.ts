@@ -13,10 +13,7 @@ export type ChunkDelivery =
 
 export const initialState: ChunkDelivery = { status: 'pending', attempts: 0 }
 
-/**
- * Folds this chunk's events in log order. The first outcome is final. An event that changes nothing returns the same
- * object.
- */
+/** Expects events in log order. The first outcome is final. An event without effect returns the same object. */
 export function evolve(state: ChunkDelivery, event: DeliveryEvent): ChunkDelivery {
   if (state.status === 'sent' || state.status === 'failed') return state
   switch (event.type) {
@@ -26,7 +23,7 @@ export function evolve(state: ChunkDelivery, event: DeliveryEvent): ChunkDeliver
       return { status: 'failed', attempts: Math.max(state.attempts, event.data.attempt) }
     case 'ChunkRetryScheduled': {
       const { attempt, next_attempt_at } = event.data
-      if (attempt <= state.attempts) return state // the event was appended twice
+      if (attempt <= state.attempts) return state // a duplicate
       return { status: 'retrying', attempts: attempt, nextAttemptAt: Date.parse(next_attempt_at) }
     }
     case 'ChunkReplanned':
@@ -37,8 +34,8 @@ export function evolve(state: ChunkDelivery, event: DeliveryEvent): ChunkDeliver
 }
 
 /**
- * Merges the headers of a repeated `ChunkPlanned` into the state, for a reader that has not read the chunk's earlier
- * events. The larger number of attempts is newer; a final outcome stays.
+ * Merges the headers of a repeated `ChunkPlanned` into the state, for a reader that did not read the chunk's earlier
+ * events. The larger number of attempts is newer. A final outcome does not change.
  */
 export function mergeAttempts(
   state: ChunkDelivery,
@@ -55,7 +52,7 @@ export type NextAction =
   | { readonly do: 'wait'; readonly until: Instant }
   | { readonly do: 'nothing' }
 
-/** What to do now. The only place that decides whether a chunk is attempted. */
+/** The only place that decides whether a chunk is attempted. */
 export function nextAction(state: ChunkDelivery, now: Instant): NextAction {
   switch (state.status) {
     case 'pending':
@@ -74,18 +71,18 @@ export function nextAction(state: ChunkDelivery, now: Instant): NextAction {
 
 export type AttemptOutcome = {
   readonly chunk: { readonly jobId: string; readonly chunkIndex: number; readonly size: number }
-  /** Before the attempt. */
+  /** The state before the attempt. */
   readonly state: ChunkDelivery
   readonly result: AttemptResult
   readonly startedAt: Instant
   readonly now: Instant
-  /** Delays between attempts, in milliseconds. */
+  /** In milliseconds. */
   readonly schedule: readonly number[]
   /** In [0, 1). */
   readonly random: number
 }
 
-/** The event to append after an attempt. Call it only for an attempt that `nextAction` asked for. */
+/** The event to append after an attempt that `nextAction` requested. */
 export function decideOutcome({
   chunk,
   state,
@@ -124,5 +121,5 @@ export function decideOutcome({
   }
 }
 
-/** Valid HTTP status codes are 100 to 599 (RFC 9110 §15); the event schema takes no others. */
+/** The event schema allows only 100 to 599, the valid status codes of RFC 9110 §15. */
 const recordable = (status: number): number | null => (status >= 100 && status <= 599 ? status : null)

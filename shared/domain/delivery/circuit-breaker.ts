@@ -1,13 +1,9 @@
 import { assertNever } from '../assert-never.ts'
 import type { Instant } from '../instant.ts'
 
-/** Calls that ended in one second, to compute the share of failures in the last ten seconds. */
 type Second = { readonly at: number; readonly calls: number; readonly failures: number }
 
-/**
- * The circuit breaker for calls to the AI system. Closed: calls are allowed. Open: no call before `until`. Half open: one
- * trial call is running.
- */
+/** Closed: calls are allowed. Open: no call starts before `until`. Half open: one trial call is running. */
 export type CircuitBreaker =
   | { readonly is: 'closed'; readonly failuresInRow: number; readonly seconds: readonly Second[] }
   | { readonly is: 'open'; readonly until: Instant; readonly delayMs: number }
@@ -22,10 +18,9 @@ const maxFailuresInRow = 20
 const firstDelayMs = 5_000
 const longestDelayMs = 60_000
 
-/** A `trial` is the one call of a half-open breaker. */
+/** `trial`: the call starts, and the breaker becomes half open. */
 export type Admission = 'call' | 'trial' | 'wait'
 
-/** Whether a call may start now. `startCall` makes the transition. */
 export function admission(breaker: CircuitBreaker, now: Instant): Admission {
   switch (breaker.is) {
     case 'closed':
@@ -40,14 +35,13 @@ export function admission(breaker: CircuitBreaker, now: Instant): Admission {
   }
 }
 
-/** An admitted call starts. */
 export const startCall = (breaker: CircuitBreaker, admitted: Admission): CircuitBreaker =>
   admitted === 'trial' && breaker.is === 'open' ? { is: 'half_open', delayMs: breaker.delayMs } : breaker
 
 /**
- * A call ended. Opens at 50 % failures of at least 100 calls within 10 s, or at 20 failures in a row. Half open, only the
- * trial call decides: the breaker closes, or opens for twice as long, up to a minute. Calls that started before the
- * breaker opened are ignored.
+ * A closed breaker opens at 50 % failures of at least 100 calls within 10 s, or at 20 failures in a row. The trial call
+ * closes a half-open breaker or opens it for twice as long, up to a minute. Calls that started before the breaker opened
+ * have no effect.
  */
 export function endCall(
   breaker: CircuitBreaker,

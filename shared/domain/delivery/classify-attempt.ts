@@ -1,7 +1,6 @@
 import type { DeliveryError } from '#schemas/events/deliveries.ts'
 import { assertNever } from '../assert-never.ts'
 
-/** The result of one call to the AI system. Durations in milliseconds. */
 export type AttemptResult =
   | {
       readonly is: 'answered'
@@ -16,7 +15,7 @@ export type AttemptResult =
       readonly durationMs: number
     }
 
-/** What an attempt means for its chunk. `message` is our own text: nothing from the AI system's answer is copied. */
+/** `message` is our own text. It contains nothing from the response of the AI system. */
 export type AttemptClass =
   | { readonly is: 'delivered'; readonly status: number }
   | { readonly is: 'retryable'; readonly error: DeliveryError; readonly message: string }

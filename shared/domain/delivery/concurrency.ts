@@ -1,8 +1,7 @@
-/** How many calls may run at a time, adapted after every round of calls. */
 export type Concurrency = {
   /** The integer part is the limit. The fraction accumulates small shares of failures. */
   readonly limit: number
-  /** The mean duration of calls when the AI system has no backlog, in milliseconds; null before the first round. */
+  /** The mean duration of a call when the AI system has no backlog. Null before the end of the first round. */
   readonly baselineMs: number | null
   readonly round: Round
 }
@@ -11,7 +10,7 @@ type Round = {
   readonly calls: number
   readonly overloaded: number
   readonly totalMs: number
-  /** The whole limit was in use, so a higher limit may be better. */
+  /** The number of running calls reached the limit, so a higher limit may be better. */
   readonly saturated: boolean
 }
 
@@ -20,7 +19,7 @@ const minCallsInRound = 8
 /** A round is slow when its mean exceeds the baseline by this factor and by this many milliseconds. */
 const slowFactor = 2
 const slowByMs = 50
-/** How fast the baseline rises when calls become slower permanently. */
+/** After a slower round the baseline rises by this share of the difference. */
 const baselineRise = 0.02
 
 export const startingConcurrency = (start: number): Concurrency => ({ limit: start, baselineMs: null, round: newRound })
@@ -28,9 +27,9 @@ export const startingConcurrency = (start: number): Concurrency => ({ limit: sta
 export const limitOf = ({ limit }: Concurrency): number => Math.max(1, Math.floor(limit))
 
 /**
- * A call ended. A round has as many calls as the limit. After it the limit grows by one if it was saturated (additive
- * increase) and shrinks by half the share of overloaded calls (429, 5xx, no answer), as in DCTCP (RFC 8257 §3.3): random
- * failures cost little, an overload halves the limit in each round. All calls of a slow round count as overloaded.
+ * A round has as many calls as the limit. After a round the limit grows by one if the round was saturated, and shrinks by
+ * half the share of overloaded calls, as in DCTCP (RFC 8257 §3.3). A few failures reduce the limit little; a full overload
+ * halves the limit. All calls of a slow round count as overloaded.
  */
 export function afterCall(
   { limit, baselineMs, round }: Concurrency,

@@ -1,16 +1,15 @@
 import type { Instant } from '../instant.ts'
 
-/** The wait before the next attempt in milliseconds, and what determined it. */
 export type RetryDelay = { readonly delayMs: number; readonly reason: 'schedule' | 'retry_after' }
 
 const longestRetryAfterMs = 3_600_000
-/** A longer `Retry-After` is treated as a mistake, for example a Unix timestamp in seconds. */
+/** A longer `Retry-After` is ignored. It is probably a mistake, for example a Unix timestamp in seconds. */
 const implausibleRetryAfterMs = 365 * 24 * 3_600_000
 
 /**
- * The wait after failed attempt number `attempt` (from 1). Null when the schedule has no further delay: a chunk has one
- * attempt more than the schedule has delays. A valid `Retry-After` is used, up to one hour; otherwise full jitter over
- * the scheduled delay (AWS Architecture Blog, "Exponential Backoff and Jitter"). `random` is in [0, 1).
+ * The delay after failed attempt number `attempt` (from 1). Null when the schedule has no further delay. Uses a valid
+ * `Retry-After`, up to one hour; otherwise full jitter over the scheduled delay (AWS Architecture Blog, "Exponential
+ * Backoff and Jitter"). `random` is in [0, 1).
  */
 export function retryDelay({
   attempt,
@@ -41,7 +40,7 @@ const httpDates: readonly RegExp[] = [
   /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/,
 ]
 
-/** Reads seconds or an HTTP-date (RFC 9110 §10.2.3). Returns milliseconds from now, or null when it is neither. */
+/** Returns milliseconds from now. Null when the header is neither seconds nor an HTTP-date (RFC 9110 §10.2.3). */
 function readRetryAfter(header: string, now: Instant): number | null {
   const text = header.trim()
   if (/^\d+$/.test(text)) return Number(text) * 1_000
