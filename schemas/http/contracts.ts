@@ -77,7 +77,7 @@ export const quotaHeaders = {
     '"client";r=9;t=1',
   ),
 }
-const answerHeaders = {
+const responseHeaders = {
   'X-Correlation-ID': correlation,
   ...quotaHeaders,
   'Cache-Control': header('Responses must not be cached.', 'no-store'),
@@ -131,12 +131,12 @@ export const contracts = {
           'Dry run (`X-Debug: true`): what an import would send. Nothing was stored or sent.',
           dryRunExamples,
         ),
-        headers: answerHeaders,
+        headers: responseHeaders,
       },
       202: {
         ...payload(ImportAcceptedResponse, 'The import is stored and will be delivered.', acceptedExamples),
         headers: {
-          ...answerHeaders,
+          ...responseHeaders,
           Location: header('The path of the job.', '/v1/contacts/import/0b9f7c1e-5d34-4a53-9f0e-6f3a1c2d4e5b'),
           'Idempotent-Replayed': header(
             '`true` when this is the stored response of an earlier request with the same key. Otherwise absent.',
@@ -174,7 +174,7 @@ export const contracts = {
     permission: 'jobs:read',
     query: JobListQuery,
     headers: ReadHeaders,
-    responses: { 200: { ...payload(JobListResponse, 'A page of jobs.', jobListExamples), headers: answerHeaders } },
+    responses: { 200: { ...payload(JobListResponse, 'A page of jobs.', jobListExamples), headers: responseHeaders } },
     errors: ['validation_failed', ...authenticated],
   },
   readJob: {
@@ -197,7 +197,7 @@ export const contracts = {
       200: {
         ...payload(JobResponse, 'The current state of the job.', jobExamples),
         headers: {
-          ...answerHeaders,
+          ...responseHeaders,
           ETag: header('The entity tag (RFC 9110) of this body.', '"kq0VkzqWXDm7P1yHgBkR6w"'),
         },
       },
@@ -217,7 +217,7 @@ export const contracts = {
     params: Type.Object({ key: Type.String({ description: 'The value of the Idempotency-Key header.' }) }),
     headers: ReadHeaders,
     responses: {
-      200: { ...payload(IdempotencyRecord, 'The record of the key.', idempotencyExamples), headers: answerHeaders },
+      200: { ...payload(IdempotencyRecord, 'The record of the key.', idempotencyExamples), headers: responseHeaders },
     },
     errors: [...authenticated, 'idempotency_key_not_found'],
   },

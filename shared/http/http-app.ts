@@ -9,9 +9,9 @@ import { isUuid } from '#schemas/primitives.ts'
 import { ServiceError } from '#shared/errors/service-error.ts'
 import type { Part } from '#shared/runtime/lifecycle.ts'
 import type { Log } from '#shared/runtime/log.ts'
-import { answerClientError, answerError, type Exchange } from './answer-error.ts'
 import { addDraining, addOverloadGuard, type OverloadLimits } from './load-shedding.ts'
 import { allowedMethods, isWellFormed, originForm } from './request-target.ts'
+import { type Exchange, sendClientError, sendError } from './send-error.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -49,10 +49,10 @@ export async function createHttpApp(options: HttpAppOptions): Promise<FastifyIns
     ...serverOptions(options),
     frameworkErrors: (error, request, reply) => {
       prepare(request, reply)
-      answerError(error, request, reply)
+      sendError(error, request, reply)
       logRequest(log, request, reply) // Fastify runs no hooks for these errors
     },
-    clientErrorHandler: (error, socket) => answerClientError(error, socket, log, openExchanges.get(socket)),
+    clientErrorHandler: (error, socket) => sendClientError(error, socket, log, openExchanges.get(socket)),
   })
   app.server.maxHeadersCount = 0 // no limit: Node would drop further headers silently; their total size is limited
   // Serve requests with an unknown Expect header. Node would respond with a 417 without a body.
@@ -65,16 +65,16 @@ export async function createHttpApp(options: HttpAppOptions): Promise<FastifyIns
   app.decorateRequest('locale', null)
   app.decorateRequest('logFields')
   const methodsOf = allowedMethods(app)
-  app.setErrorHandler(answerError)
+  app.setErrorHandler(sendError)
   app.setNotFoundHandler((request) => {
-    throw refusalOf(request, methodsOf)
+    throw routingError(request, methodsOf)
   })
   await app.register(helmet)
   app.addHook('onRequest', async (request, reply) => {
     openExchanges.set(request.socket, { request, reply })
     prepare(request, reply)
     // Before the body parser: for an unknown content type, it responds with 415 before the 404 handler runs.
-    if (request.is404 || request.url.length > maxUrlLength) throw refusalOf(request, methodsOf)
+    if (request.is404 || request.url.length > maxUrlLength) throw routingError(request, methodsOf)
     if (!isWellFormed(request.raw)) throw new ServiceError('bad_request')
   })
   addDraining(app, { exempt: isHealth })
@@ -115,7 +115,7 @@ function prepare(request: FastifyRequest, reply: FastifyReply): void {
   if (request.url.startsWith('/v1')) reply.header('cache-control', 'no-store')
 }
 
-function refusalOf(request: FastifyRequest, methodsOf: (url: string) => readonly string[]): ServiceError {
+function routingError(request: FastifyRequest, methodsOf: (url: string) => readonly string[]): ServiceError {
   if (request.url.length > maxUrlLength) return new ServiceError('uri_too_long')
   const allow = methodsOf(request.url)
   return allow.length > 0 ? new ServiceError('method_not_allowed', { allow }) : new ServiceError('route_not_found')

@@ -3,9 +3,9 @@ import { DeadLetterHeaders, DeadLetterMarkHeaders } from '#schemas/events/dead-l
 import type { EventType } from '#schemas/events/event-type.ts'
 import { headersOf } from '#schemas/events/headers.ts'
 import {
+  allowUnknownMembers,
   delivery,
   eventsInTopics,
-  forReaders,
   hasPersonalData,
   personalSchema,
   retentionOf,
@@ -39,7 +39,7 @@ function message(event: EventType, schemas: Map<string, JsonObject>): JsonObject
     title: `${event.type}, version ${event.version}`,
     summary: summaries[event.type] ?? '',
     contentType: 'application/json',
-    headers: markMembers(forReaders(extractNamed(headersOf(event), refer, schemas)), false),
+    headers: markMembers(allowUnknownMembers(extractNamed(headersOf(event), refer, schemas)), false),
     payload: extractNamed(event.data, refer, schemas),
     examples: [{ name: `A record with ${event.type}`, headers, payload: JSON.parse(value) }],
     bindings: { kafka: { key: { type: 'string', format: 'uuid', description: 'The job_id.' }, bindingVersion } },
@@ -127,7 +127,7 @@ export function asyncapiDocument(): JsonObject {
   const all: readonly (readonly [string, Topic])[] = Object.entries(topics)
   const marked = [...schemas].map(([name, schema]): [string, JsonObject] => [
     name,
-    markMembers(forReaders(schema), name === personalSchema),
+    markMembers(allowUnknownMembers(schema), name === personalSchema),
   ])
   return {
     asyncapi: '3.0.0',

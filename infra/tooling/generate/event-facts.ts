@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject, namesIn } from './named-schemas.t
 
 type EventName = Topic['events'][number]['type']
 
-const oneSentence: Readonly<Record<EventName, string>> = {
+export const summaries: Readonly<Record<string, string>> = {
   ImportAccepted: 'An import was accepted. Its chunks follow in the same record batch.',
   ChunkPlanned: 'A chunk of valid contacts is ready for delivery.',
   ChunkSent: 'The AI system accepted the chunk. Final outcome.',
@@ -15,9 +15,7 @@ const oneSentence: Readonly<Record<EventName, string>> = {
   ImportCompleted:
     'The import ended: at least one chunk was sent, or the import had no valid contact. A job ends once.',
   ImportFailed: 'The import ended: every chunk failed. A job ends once.',
-}
-
-export const summaries: Readonly<Record<string, string>> = oneSentence
+} satisfies Record<EventName, string>
 
 export const delivery = {
   guarantee: 'at least once',
@@ -49,7 +47,7 @@ export const hasPersonalData = (event: EventType): boolean => namesIn(event.data
  * Removes `additionalProperties: false` from a schema before it is published: a later release may add members, and
  * readers must ignore unknown members.
  */
-export function forReaders(schema: JsonObject): JsonObject {
+export function allowUnknownMembers(schema: JsonObject): JsonObject {
   const visit = (value: Json): Json => {
     if (Array.isArray(value)) return value.map(visit)
     if (!isObject(value)) return value

@@ -1,7 +1,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { headersOf } from '#schemas/events/headers.ts'
 import { ImportJobDocument } from '#schemas/read-models/import-job.ts'
-import { eventsInTopics, forReaders, versionedName } from './event-facts.ts'
+import { allowUnknownMembers, eventsInTopics, versionedName } from './event-facts.ts'
 import { byName, extractNamed, type JsonObject, jsonOf } from './named-schemas.ts'
 
 /** A JSON Schema (draft 2020-12) whose `$defs` contain all schemas that it refers to. */
@@ -26,8 +26,8 @@ export function jsonSchemas(): ReadonlyMap<string, JsonObject> {
     const headers = standalone(headersOf(event), `${event.dataschema}:headers`, `Headers of ${event.type}`)
     const path = `events/${versionedName(event)}`
     return [
-      [`${path}.schema.json`, forReaders(data)],
-      [`${path}.headers.schema.json`, forReaders(headers)],
+      [`${path}.schema.json`, allowUnknownMembers(data)],
+      [`${path}.headers.schema.json`, allowUnknownMembers(headers)],
     ]
   })
   return new Map([

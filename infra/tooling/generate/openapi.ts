@@ -71,14 +71,14 @@ function routeSchema(contract: Contract, schemas: Map<string, JsonObject>): Json
       examples: jsonOf(examples),
     },
   })
-  const answers = Object.entries(contract.responses).map(([status, answer]) => [
+  const responses = Object.entries(contract.responses).map(([status, response]) => [
     status,
     {
-      description: answer.description,
-      ...(answer.headers && {
-        headers: Object.fromEntries(Object.entries(answer.headers).map(([name, schema]) => [name, jsonOf(schema)])),
+      description: response.description,
+      ...(response.headers && {
+        headers: Object.fromEntries(Object.entries(response.headers).map(([name, schema]) => [name, jsonOf(schema)])),
       }),
-      content: content(answer),
+      content: content(response),
     },
   ])
   return {
@@ -93,7 +93,7 @@ function routeSchema(contract: Contract, schemas: Map<string, JsonObject>): Json
     ...(contract.body && { body: { content: content(contract.body) } }),
     response: {
       ...errorResponses(contract, schemas),
-      ...Object.fromEntries(answers),
+      ...Object.fromEntries(responses),
       ...Object.fromEntries(
         Object.entries(contract.bodiless ?? {}).map(([status, description]) => [status, { type: 'null', description }]),
       ),

@@ -117,8 +117,11 @@ describe('a hostile connection', () => {
     try {
       const at = Number(new URL(await own.app.listen({ host: '127.0.0.1', port: 0 })).port)
       const correlationId = randomUUID()
-      const begun = post([`X-Correlation-ID: ${correlationId}`, 'Accept-Language: ru', 'Content-Length: 99999'], '[')
-      const [answer, ...more] = await exchangeRaw(at, begun, { trickle: ' ' })
+      const slowRequest = post(
+        [`X-Correlation-ID: ${correlationId}`, 'Accept-Language: ru', 'Content-Length: 99999'],
+        '[',
+      )
+      const [answer, ...more] = await exchangeRaw(at, slowRequest, { trickle: ' ' })
       expect(more).toEqual([])
       expect(answer).toMatchObject({
         status: 408,

@@ -7,7 +7,7 @@ import { silentLog } from '#test/support/silent-log.ts'
 
 let app: Awaited<ReturnType<typeof createHttpApp>>
 let server: ReturnType<typeof httpServer>
-let slowBegun = false
+let slowStarted = false
 const gate = { open: Promise.withResolvers<void>() }
 
 beforeEach(async () => {
@@ -19,9 +19,9 @@ beforeEach(async () => {
   })
   app.post('/v1/imports', async () => 'taken')
   app.get('/healthz', async () => 'ok')
-  slowBegun = false
+  slowStarted = false
   app.get('/v1/slow', async () => {
-    slowBegun = true
+    slowStarted = true
     await gate.open.promise
     return 'done'
   })
@@ -110,7 +110,7 @@ describe('the HTTP app on a raw connection', () => {
   test('stop waits for open requests and rejects new requests with 503', async () => {
     const at = port()
     const slow = fetch(`http://127.0.0.1:${at}/v1/slow`)
-    await eventually(() => expect(slowBegun).toBe(true))
+    await eventually(() => expect(slowStarted).toBe(true))
     const idle = connect(at, '127.0.0.1')
     await once(idle, 'connect')
     const stopped = server.stop()
@@ -130,7 +130,7 @@ describe('the HTTP app on a raw connection', () => {
   test('stop calls the drain listeners, so that waiting requests can end', async () => {
     app.onDrain(() => gate.open.resolve())
     const slow = fetch(`http://127.0.0.1:${port()}/v1/slow`)
-    await eventually(() => expect(slowBegun).toBe(true))
+    await eventually(() => expect(slowStarted).toBe(true))
     await server.stop()
     expect(await (await slow).text()).toBe('done')
   }, 10_000)
@@ -142,7 +142,7 @@ describe('the HTTP app on a raw connection', () => {
       () => 'answered',
       () => 'cut',
     )
-    await eventually(() => expect(slowBegun).toBe(true))
+    await eventually(() => expect(slowStarted).toBe(true))
     await impatient.stop()
     expect(await outcome).toBe('cut')
   }, 10_000)

@@ -59,7 +59,7 @@ function validatorOf(schema: unknown): ValidateFunction {
 type Answer = { readonly status: number; readonly type: string; readonly body: string }
 
 /** Returns a sentence if the response does not match the document, otherwise null. */
-export function misfitOf({ method, path }: Operation, { status, type, body }: Answer): string | null {
+export function mismatchOf({ method, path }: Operation, { status, type, body }: Answer): string | null {
   const answer = memberOf(document, 'paths', path, method.toLowerCase(), 'responses', String(status))
   const content = memberOf(answer, 'content')
   if (answer !== undefined && content === undefined && body === '') return null

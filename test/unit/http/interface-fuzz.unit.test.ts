@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib'
 import * as fc from 'fast-check'
 import type { InjectOptions } from 'fastify'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { misfitOf, type Operation, operations, valuesOf } from '#test/support/http/openapi.ts'
+import { mismatchOf, type Operation, operations, valuesOf } from '#test/support/http/openapi.ts'
 import { propertyRuns } from '#test/support/property-runs.ts'
 import { createMemoryApp, type MemoryApp } from '#test/support/system/memory-app.ts'
 
@@ -171,8 +171,8 @@ test('a request that matches the OpenAPI document is accepted, and its response 
       const { answer } = await send(one)
       const wanted = one.operation.body === undefined ? [200, 404] : [200, 202]
       if (!wanted.includes(answer.status)) throw new Error(`${answer.status} ${answer.body}`)
-      const misfit = misfitOf(one.operation, answer)
-      if (misfit !== null) throw new Error(misfit)
+      const mismatch = mismatchOf(one.operation, answer)
+      if (mismatch !== null) throw new Error(mismatch)
     }),
     { numRuns: propertyRuns(400, 2_000) },
   )
@@ -188,8 +188,8 @@ test('an invalid request gets no 5xx status, and its response matches the OpenAP
       if (answer.status >= 500) throw new Error(`${answer.status} ${answer.body}`)
       if (reply.headers['x-correlation-id'] === undefined) throw new Error('no correlation id')
       const emptyParameter = url.endsWith('/') && answer.status === 404
-      const misfit = emptyParameter ? null : misfitOf(one.operation, answer)
-      if (misfit !== null) throw new Error(`${misfit} ${answer.body}`)
+      const mismatch = emptyParameter ? null : mismatchOf(one.operation, answer)
+      if (mismatch !== null) throw new Error(`${mismatch} ${answer.body}`)
     }),
     { numRuns: propertyRuns(2_000, 10_000) },
   )

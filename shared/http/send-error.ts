@@ -8,7 +8,7 @@ import { ServiceError } from '#shared/errors/service-error.ts'
 import type { Log } from '#shared/runtime/log.ts'
 
 /** Sends the error as a `Problem` and adds it to the log line of the request. */
-export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const language = negotiateLanguage(request.headers['accept-language'], request.locale ?? 'en')
   const cause =
     request.raw.destroyed && !request.raw.complete ? new ServiceError('bad_request', { cause: error }) : error
@@ -25,7 +25,7 @@ export type Exchange = { readonly request: FastifyRequest; readonly reply: Fasti
  * socket. `open` is the exchange of this request if Fastify has read the headers: the response then has its correlation
  * id, language and headers. Sends nothing if a response has started or the client has disconnected.
  */
-export function answerClientError(error: ConnectionError, socket: Socket, log: Log, open?: Exchange): void {
+export function sendClientError(error: ConnectionError, socket: Socket, log: Log, open?: Exchange): void {
   if (error.code === 'ECONNRESET' || !socket.writable || responseStarted(socket)) {
     socket.destroy()
     return
