@@ -7,11 +7,10 @@ const piece = Buffer.alloc(64 * 1024, 0x20)
 export type Answer = {
   readonly response: ServerResponse
   readonly behaviour: Behaviour
-  /** Called with the status when it is sent, or with null when the connection ends or hangs before that. */
+  /** Called once: with the status when it is sent, or with null when no status is sent. */
   readonly onStatus: (status: number | null) => void
 }
 
-/** Answers one request with the given behaviour. */
 export function answer({ response, behaviour, onStatus }: Answer): void {
   if (behaviour.delay_ms) setTimeout(respond, behaviour.delay_ms, { response, behaviour, onStatus })
   else respond({ response, behaviour, onStatus })
@@ -52,7 +51,7 @@ function sendSlowly(response: ServerResponse, everyMs: number): void {
   response.on('close', () => clearInterval(timer))
 }
 
-/** Sends a body of this size as fast as the client reads it; stops when the connection is closed. */
+/** Sends a body of this size at the speed of the client. Stops when the connection is closed. */
 function sendBytes(response: ServerResponse, bytes: number): void {
   let left = bytes
   const more = (): void => {

@@ -1,7 +1,7 @@
 import type { Behaviour, Rule, Script } from './script.ts'
 
 export type Request = {
-  /** The number of this request among all requests (`request`) and among those with its key (`attempt`), from 1. */
+  /** `request` numbers all requests, `attempt` the requests with the same key. Both start at 1. */
   readonly request: number
   readonly attempt: number
   readonly key: string
@@ -9,7 +9,7 @@ export type Request = {
   readonly chunkIndex: number
 }
 
-/** Chooses the behaviour for each request. The same seed and the same requests in the same order give the same result. */
+/** The chosen behaviours depend only on the seed and the sequence of requests. */
 export function behaviourChooser(
   { rules = [], otherwise = {} }: Script,
   seed: number,
@@ -43,7 +43,7 @@ function within(position: number | number[] | undefined, at: number): boolean {
   return at >= first && at <= last
 }
 
-/** Tommy Ettinger's mulberry32, a random number generator with a seed. */
+/** mulberry32 by Tommy Ettinger, a seeded random number generator. */
 function mulberry32(seed: number): () => number {
   let state = seed | 0
   return () => {

@@ -6,7 +6,7 @@ const ajv = new Ajv()
 formats.default(ajv)
 const isChunk = ajv.compile<ChunkPlanned['data']>(structuredClone(ChunkPlannedEvent.data))
 
-/** Reads a request body; null when it is not a chunk, or its `size` is not the number of its contacts. */
+/** Returns null when the body is not a valid chunk or its `size` differs from the number of contacts. */
 export function readChunk(body: Buffer): { jobId: string; chunkIndex: number; size: number } | null {
   try {
     const data: unknown = JSON.parse(body.toString('utf8'))

@@ -5,7 +5,7 @@ export type ChunkCount = {
   readonly job_id: string
   readonly chunk_index: number
   readonly size: number
-  /** Requests with this key; `delivered` counts those answered with 2xx. */
+  /** Requests with this key; `delivered` counts the requests answered with 2xx. */
   readonly requests: number
   readonly delivered: number
 }
@@ -41,16 +41,16 @@ function createRows() {
       set(row, column, get(row, column) + 1)
       return get(row, column)
     },
-    /** The four numbers of an id that begins in this column. */
+    /** Reads the four numbers of an id. `column` is the first. */
     id: (row: number, column: number): readonly number[] => [0, 1, 2, 3].map((word) => get(row, column + word)),
   }
 }
 
-/** Finds the row whose first columns hold a key: a hash table with linear probing, at most half full. */
+/** Maps keys to rows: a hash table with linear probing, at most half full. */
 function createIndex(table: Pick<ReturnType<typeof createRows>, 'get' | 'id'>) {
   let slots = new Int32Array(2048).fill(-1)
   let rows = 0
-  /** The slot of the key, or the free slot for it. */
+  /** Returns the slot of the key, or the free slot for a new key. */
   function slotOf(key: readonly number[]): number {
     const mask = slots.length - 1
     let slot = key.reduce((hash, word) => Math.imul(hash ^ word, 0x9e3779b1) >>> 0, 0) & mask
@@ -61,9 +61,8 @@ function createIndex(table: Pick<ReturnType<typeof createRows>, 'get' | 'id'>) {
     }
   }
   return {
-    /** -1 when no row has the key. */
+    /** Returns -1 when no row has the key. */
     rowOf: (key: readonly number[]): number => slots[slotOf(key)] ?? -1,
-    /** Adds the key as the next row and returns its number. */
     add(key: readonly number[]): number {
       if ((rows + 1) * 2 > slots.length) {
         slots = new Int32Array(slots.length * 2).fill(-1)
@@ -86,7 +85,7 @@ function createIds() {
       const hex = hexOf(id)
       return [0, 8, 16, 24].map((at) => Number.parseInt(hex.slice(at, at + 8), 16))
     },
-    /** Keeps the text of an id that its numbers do not contain. */
+    /** Stores the text of an id that is not a UUID, because a hash cannot be reversed. */
     keep(id: string): void {
       if (!uuid.test(id)) texts.set(hexOf(id), id)
     },
@@ -98,8 +97,8 @@ function createIds() {
 }
 
 /**
- * Counts requests and deliveries by key in 56 bytes per chunk, so that millions of chunks fit into memory. After `limit`
- * chunks, `entryOf` returns `untracked` for new ones.
+ * Counts requests and deliveries by key. Uses 56 bytes per chunk, so that millions of chunks fit into memory. After
+ * `limit` chunks, `entryOf` returns `untracked` for new chunks.
  */
 export function createChunkLedger(limit = 4_000_000) {
   const rows = createRows()
@@ -108,7 +107,6 @@ export function createChunkLedger(limit = 4_000_000) {
   const keyOf = (entry: number): string => ids.textOf(rows.id(entry, 0))
 
   return {
-    /** Returns the entry of the chunk, and creates it if necessary. */
     entryOf({ key, jobId, chunkIndex, size }: ChunkIdentity): number {
       const keyNumbers = ids.numbersOf(key)
       const known = index.rowOf(keyNumbers)
@@ -138,7 +136,7 @@ export function createChunkLedger(limit = 4_000_000) {
         }
       }
     },
-    /** The first `most` keys that were delivered more than once. */
+    /** Returns at most `most` keys that were delivered more than once. */
     repeatedKeys(most: number): readonly string[] {
       const keys: string[] = []
       for (let entry = 0; entry < index.rows() && keys.length < most; entry++) {

@@ -5,7 +5,7 @@ import type { SimulatedAiSystemOptions } from './simulated-ai-system.ts'
 const usage =
   'npm run --silent ai-system -- --port P [--host H] [--latency MS] [--fail-rate 0..1] [--status S] [--script FILE] [--seed N]'
 
-/** The command line is wrong. The message lists every fault and the usage. */
+/** Wrong command line. The message lists every fault and the usage. */
 export class CommandInvalid extends Error {
   readonly code = 'config_invalid'
 
@@ -34,7 +34,9 @@ export function parseCommand(args: readonly string[]): SimulatedAiSystemOptions 
     if (text === undefined) return undefined
     const value = text.trim() === '' ? Number.NaN : Number(text)
     if (value >= least && value <= most && (!whole || Number.isInteger(value))) return value
-    faults.push(`--${name} must be a ${whole ? 'whole ' : ''}number from ${least} to ${most}; it is "${text}".`)
+    faults.push(
+      `--${name} must be a ${whole ? 'whole ' : ''}number from ${least} to ${most}; the given value is "${text}".`,
+    )
     return undefined
   }
   const options = withoutAbsent({

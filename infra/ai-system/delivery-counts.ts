@@ -1,18 +1,18 @@
 import { type ChunkCount, type ChunkIdentity, createChunkLedger, untracked } from './chunk-ledger.ts'
 
 export type Received = {
-  /** Requests with a valid chunk, whatever the answer was. */
+  /** Requests with a valid chunk, with any answer. */
   readonly requests: number
-  /** Keys answered 2xx at least once, and the number of contacts in their chunks. */
+  /** Keys with at least one 2xx answer. `contacts` counts the contacts in their chunks. */
   readonly chunks: number
   readonly contacts: number
-  /** 2xx answers to a key that already had one, and the first 100 such keys. */
+  /** Second and later 2xx answers to a key. `repeated_keys` lists the first 100 such keys. */
   readonly repeats: number
   readonly repeated_keys: readonly string[]
   readonly malformed: number
-  /** Requests for chunks that the full ledger cannot hold; counted in `requests` and `by_status` only. */
+  /** Requests for new chunks after the ledger was full. Counted only here, in `requests` and in `by_status`. */
   readonly untracked: number
-  /** Answers by status; `none` counts requests that got no status. */
+  /** `none` counts requests without an answer. */
   readonly by_status: Readonly<Record<string, number>>
 }
 

@@ -18,15 +18,13 @@ export const Behaviour = Type.Object(
     status: Type.Optional(Type.Integer({ minimum: 200, maximum: 599 })),
     retry_after: Type.Optional(Type.Union([Type.String(), Type.Integer()])),
     headers: Type.Optional(Type.Record(Type.String(), Type.String())),
-    /** Never sends the rest of the response. */
+    /** Keeps the connection open without sending the rest of the response. */
     hang: Type.Optional(Where),
-    /** Resets the connection. */
     reset: Type.Optional(Where),
-    /** Sends one byte of the body in each interval of so many milliseconds. */
+    /** Milliseconds between two bytes of the body. */
     drip_ms: Type.Optional(Milliseconds),
-    /** The size of the response body. */
     body_bytes: Type.Optional(Type.Integer({ minimum: 0, maximum: 10 * 1024 ** 3 })),
-    /** The `location` header; the status is 307 unless `status` is given. */
+    /** The `location` header. The default status is then 307. */
     redirect_to: Type.Optional(Type.String()),
   },
   closed,
@@ -35,7 +33,7 @@ export type Behaviour = Static<typeof Behaviour>
 
 const Rule = Type.Object(
   {
-    /** All members must match. `attempt` counts the requests with the same key, `request` all requests. */
+    /** All members must match. `attempt` numbers the requests with the same key, `request` all requests. */
     match: Type.Optional(
       Type.Object(
         {
@@ -50,7 +48,7 @@ const Rule = Type.Object(
     ),
     /** The share of matching requests to which the rule applies. */
     rate: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
-    /** To how many requests the rule applies; without limit when absent. */
+    /** The maximum number of requests to which the rule applies. No limit by default. */
     times: Type.Optional(Type.Integer({ minimum: 1 })),
     behave: Behaviour,
   },
@@ -58,14 +56,14 @@ const Rule = Type.Object(
 )
 export type Rule = Static<typeof Rule>
 
-/** The first rule that applies to a request chooses the behaviour; `otherwise` is for requests without a rule. */
+/** The first rule that applies sets the behaviour. `otherwise` is the behaviour when no rule applies. */
 export const Script = Type.Object(
   { rules: Type.Optional(Type.Array(Rule)), otherwise: Type.Optional(Behaviour) },
   closed,
 )
 export type Script = Static<typeof Script>
 
-/** The script is not valid. The message names each fault with its JSON Pointer. */
+/** Invalid script. The message lists each fault with its JSON Pointer. */
 export class ScriptInvalid extends Error {
   readonly code = 'config_invalid'
 
@@ -77,7 +75,7 @@ export class ScriptInvalid extends Error {
 
 const compiled = new Ajv({ allErrors: true, allowUnionTypes: true }).compile<Script>(plain(Script))
 
-/** Returns the value as a script. Throws `ScriptInvalid` when it is not one. */
+/** Throws `ScriptInvalid` when the value is not a script. */
 export function parseScript(value: unknown, source = 'The value'): Script {
   if (compiled(value)) return value
   const faults = (compiled.errors ?? []).map(({ instancePath, message, params }) => {
@@ -87,7 +85,7 @@ export function parseScript(value: unknown, source = 'The value'): Script {
   throw new ScriptInvalid(source, [...new Set(faults)])
 }
 
-/** Reads a script file. Throws `ScriptInvalid` when the file cannot be read or is not a script in JSON. */
+/** Throws `ScriptInvalid` when the file cannot be read or does not contain a script in JSON. */
 export function readScript(file: string): Script {
   let text: string
   try {

@@ -15,30 +15,30 @@ export type SimulatedAiSystemOptions = {
   /** 0 selects a free port. */
   readonly port?: number
   readonly host?: string
-  /** The delay before each answer, unless its behaviour has its own. */
+  /** The delay before each answer. `delay_ms` of a behaviour overrides it. */
   readonly latencyMs?: number
   /** The share of requests that fail, 0 to 1. */
   readonly failRate?: number
-  /** With `failRate`, the status of failed requests (default 503). Without it, the status of every answer. */
+  /** With `failRate`, the status of failed requests (default 503). Without `failRate`, the status of every answer. */
   readonly status?: number
   readonly script?: Script
   readonly seed?: number
 }
 
 export type SimulatedAiSystem = {
-  /** Accepts chunks at any path. */
+  /** The base URL. POST accepts chunks at any path. */
   readonly url: string
   received(): Received
-  /** Changes the answers to later requests. Does not reset the counts. */
+  /** Changes the answers to later requests. Keeps the counts. */
   setBehaviour(script: Script): void
   /** Closes every connection. Idempotent. */
   stop(): Promise<void>
 }
 
 /**
- * Accepts chunks as the AI system does and counts them by Idempotency-Key. Stores no contacts. A request without a key or
- * with another body is counted as malformed and gets 400. GET /received returns the counts, with `?keys=true` also per
- * key. DELETE /received resets them.
+ * An HTTP server that accepts chunks and counts them by Idempotency-Key. It stores no contacts. A POST without a key or
+ * without a valid chunk is answered 400 and counted as malformed. GET /received returns the counts, with `?keys=true`
+ * also the counts per key. DELETE /received resets the counts.
  */
 export async function startSimulatedAiSystem(options: SimulatedAiSystemOptions = {}): Promise<SimulatedAiSystem> {
   const { port = 0, host = '127.0.0.1', seed = 1 } = options
@@ -53,7 +53,7 @@ export async function startSimulatedAiSystem(options: SimulatedAiSystemOptions =
       response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"malformed"}')
       return
     }
-    const counting = counts // A reset does not move the answers of earlier requests.
+    const counting = counts // After a reset, the answer to an earlier request must not change the new counts.
     const { entry, ...numbers } = counting.requested({ key, ...chunk })
     const chosen = choose({ key, ...chunk, ...numbers })
     const behaviour: Behaviour = { ...(options.latencyMs ? { delay_ms: options.latencyMs } : {}), ...chosen }
@@ -68,7 +68,7 @@ export async function startSimulatedAiSystem(options: SimulatedAiSystemOptions =
     } else if (pathname === '/received' && request.method === 'GET') {
       response.writeHead(200, { 'content-type': 'application/json' })
       if (searchParams.get('keys') !== 'true') response.end(`${JSON.stringify(counts.received())}\n`)
-      else pipeline(Readable.from(withKeys(counts)), response).catch(() => {}) // The client closed the connection.
+      else pipeline(Readable.from(withKeys(counts)), response).catch(() => {}) // Ignored: the client closed the connection.
     } else {
       response.writeHead(404, { 'content-type': 'application/json' })
       response.end('{"error":"POST a chunk, GET or DELETE /received"}')
@@ -80,7 +80,7 @@ export async function startSimulatedAiSystem(options: SimulatedAiSystemOptions =
     const parts: Buffer[] = []
     request.on('data', (part) => parts.push(part))
     request.on('end', () => takeChunk(request, response, Buffer.concat(parts)))
-    request.on('error', () => {}) // The sender closed the connection.
+    request.on('error', () => {}) // Ignored: the client closed the connection.
   })
   return {
     url: await listen(server, host, port),
@@ -98,7 +98,6 @@ export async function startSimulatedAiSystem(options: SimulatedAiSystemOptions =
   }
 }
 
-/** Returns the base URL once the server listens. */
 async function listen(server: Server, host: string, port: number): Promise<string> {
   server.listen(port, host)
   await once(server, 'listening')
@@ -113,7 +112,7 @@ function scriptOf({ failRate, status, script }: SimulatedAiSystemOptions): Scrip
   return { rules: [...rules, { rate: failRate, behave: { status: status ?? 503 } }], otherwise: otherwise ?? {} }
 }
 
-/** One JSON object in pieces, because with millions of keys it exceeds the maximum length of a string. */
+/** Yields one JSON object in pieces, because millions of keys exceed the maximum string length. */
 function* withKeys(counts: ReturnType<typeof createDeliveryCounts>): Generator<string> {
   yield `${JSON.stringify(counts.received()).slice(0, -1)},"keys":[`
   let pending = ''

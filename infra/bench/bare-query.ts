@@ -1,4 +1,4 @@
-/** A minimal server, Fastify and one findOne, as the baseline for the query service. */
+/** The baseline for the query service: a Fastify server with one findOne. */
 import fastify from 'fastify'
 import { createMongo } from '#shared/adapters/mongo/connect.ts'
 

@@ -7,17 +7,16 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const stopLimitMs = 60_000
 
 export type BenchmarkChild = {
-  /** stdout and stderr so far. */
   output(): string
-  /** User and system time used so far. */
+  /** User and system time since the start. */
   cpuSeconds(): number
   residentMiB(): number
-  /** Resolves when the program has ended by itself; rejects when it failed. */
+  /** Resolves when the program ends with exit code 0, otherwise rejects. */
   ended(): Promise<void>
   stop(): Promise<void>
 }
 
-/** Starts a program of this repository as a process of its own, whose processor time and memory can be read. */
+/** Starts a program of this repository as a child process. Measures with `/proc` (Linux only). */
 export async function startBenchmarkChild(
   file: string,
   args: readonly string[],
@@ -43,6 +42,6 @@ export async function startBenchmarkChild(
   }
 }
 
-/** `BENCH_EXEC_ARGV=--cpu-prof` profiles the measured program. */
+/** Node options for the measured program, for example `BENCH_EXEC_ARGV=--cpu-prof`. */
 const nodeOptions = (): readonly string[] =>
   (process.env.BENCH_EXEC_ARGV ?? '').split(' ').filter((option) => option !== '')

@@ -14,7 +14,7 @@ const pollEveryMs = 250
 
 type Imported = { readonly posted: Posted; readonly acceptedAt: number; readonly job: JobResponse }
 
-/** Only an address on this machine: a benchmark must not load another machine by mistake. */
+/** Accepts only addresses of this machine, so that a benchmark cannot load another machine by mistake. */
 function loopback(text: string | undefined): string {
   const url = URL.canParse(text ?? '') ? new URL(text ?? '') : refuse(`--url must be an address. Usage: ${usage}`)
   const isLoopback = ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname)
@@ -22,7 +22,7 @@ function loopback(text: string | undefined): string {
   return url.origin
 }
 
-/** Runs the work `concurrency` at a time, in order of start. */
+/** Runs at most `concurrency` calls of `work` at the same time. Results are in the order of the index. */
 async function inParallel<T>(count: number, concurrency: number, work: (index: number) => Promise<T>): Promise<T[]> {
   const results: T[] = []
   let next = 0
@@ -36,7 +36,7 @@ async function inParallel<T>(count: number, concurrency: number, work: (index: n
   return results
 }
 
-/** `Math.max(...times)` fails with hundreds of thousands of arguments. */
+/** Not `Math.max(...times)`, which fails with hundreds of thousands of arguments. */
 const latest = (times: readonly number[]): number => times.reduce((last, time) => Math.max(last, time), 0)
 
 function measure(imported: readonly Imported[], begunAt: number) {
@@ -77,7 +77,7 @@ const target: Target = {
   signal: AbortSignal.timeout(deadline * 1000),
 }
 
-// Made before the clock starts, because the service and this program share the cores.
+// Created before the measurement, because the service and this program share the cores.
 const bodies = Array.from({ length: Math.min(imports, distinctBodies) }, (_, seed) =>
   new TextEncoder().encode(JSON.stringify(sampleContacts({ count: contacts, seed }))),
 )
@@ -90,12 +90,12 @@ async function finished(post: Omit<Imported, 'job'> | undefined): Promise<Import
 try {
   const begunAt = Date.now()
   const cpuBefore = cpuSecondsOf(processes)
-  // Jobs are read only after the last POST, because the jobs themselves hold the time of their completion.
+  // Jobs are read after the last POST. `completed_at` of a job is the time of its completion.
   const posts = await inParallel(imports, concurrency, async (index) => {
     const posted = await postImport(target, bodies[index % bodies.length] ?? new Uint8Array())
     return { posted, acceptedAt: Date.now() }
   })
-  // From the last import to the first: nearly all GETs are sent after delivery has ended, and outside the measured time.
+  // Last import first, so that nearly all GETs are sent after the end of delivery and outside the measured time.
   const jobs = posts.toReversed()
   const lastJobs = await inParallel(Math.min(concurrency, imports), concurrency, (index) => finished(jobs[index]))
   const cpuAfter = cpuSecondsOf(processes)
@@ -116,7 +116,7 @@ try {
   const overdue = target.signal.aborted
   console.error(
     overdue
-      ? `The run was not over after ${deadline} s. Accepted imports are still being delivered. --deadline sets a longer limit.`
+      ? `The run was not over after ${deadline} s. The service is still delivering accepted imports. Set a longer limit with --deadline.`
       : `The run failed: ${error instanceof Error ? error.message : String(error)}`,
   )
   process.exitCode = 1

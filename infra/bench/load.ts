@@ -1,18 +1,18 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { Pool } from 'undici'
 
-/** One import request: its idempotency key and its body. */
+/** `key` is the idempotency key. */
 export type ImportPost = { readonly key: string; readonly body: Uint8Array }
 
 export type LoadResult = {
   readonly seconds: number
-  /** Milliseconds per request, ascending, from its scheduled start. */
+  /** Milliseconds per request, ascending. `atRate` measures from the scheduled start. */
   readonly latencies: readonly number[]
 }
 
 export type LoadTarget = { readonly url: string; readonly apiKey: string }
 
-/** Sends imports over keep-alive connections. Any response other than 202 ends the run, because it would distort the figures. */
+/** Sends imports over keep-alive connections. Throws on a response other than 202, which would distort the figures. */
 export function createLoad({ url, apiKey }: LoadTarget, connections: number) {
   const pool = new Pool(url, { connections, pipelining: 1 })
 
@@ -28,7 +28,7 @@ export function createLoad({ url, apiKey }: LoadTarget, connections: number) {
   }
 
   return {
-    /** Each connection sends its next import after the response to the last one, until `next` returns null. */
+    /** Closed loop: each connection sends the next import after a response, until `next` returns null. */
     async flatOut(next: () => ImportPost | null): Promise<LoadResult> {
       const latencies: number[] = []
       const begun = performance.now()
@@ -43,7 +43,7 @@ export function createLoad({ url, apiKey }: LoadTarget, connections: number) {
       return { seconds: (performance.now() - begun) / 1_000, latencies: latencies.toSorted((a, b) => a - b) }
     },
 
-    /** Starts an import every 1/`perSecond` seconds. Latency includes the time a request waits for a connection. */
+    /** Open loop: `perSecond` imports per second. Latency includes the wait for a connection. */
     async atRate(perSecond: number, next: () => ImportPost | null): Promise<LoadResult> {
       const latencies: number[] = []
       const inFlight: Promise<void>[] = []

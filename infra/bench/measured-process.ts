@@ -5,12 +5,11 @@ import { startChild } from '../backing-services/child.ts'
 import { freePort } from '../backing-services/ports.ts'
 import type { Usage } from './usage-reporter.ts'
 
-/** A server as a process of its own that reports its use of processor, memory and event loop. */
+/** A server in a child process that reports its CPU time, memory and event loop delay. */
 export type MeasuredProcess = {
   readonly url: string
   /** The usage since the previous call. */
   usage(): Promise<Usage>
-  /** Sends SIGTERM and waits until the process has ended. */
   stop(): Promise<void>
 }
 
@@ -18,9 +17,9 @@ type Options = {
   /** A URL, or a path from the root of the repository. */
   readonly file: string | URL
   readonly environment: Readonly<Record<string, string>>
-  /** A path that answers 200 when the server accepts requests. */
+  /** The server is ready when this path returns a 2xx status. */
   readonly readyPath: string
-  /** A folder for CPU profiles, one per thread, written at the end of the process. */
+  /** The folder for CPU profiles, which Node writes at the end of the process. */
   readonly profiles?: string | undefined
 }
 
@@ -55,7 +54,6 @@ export async function startMeasuredProcess({
     async usage() {
       const answer = once(child.process, 'message')
       child.process.send('usage')
-      // Sent by usage-reporter.ts.
       const [usage] = (await answer) as [Usage]
       return usage
     },

@@ -2,13 +2,13 @@ import { parseArgs } from 'node:util'
 
 export type Given = Readonly<Record<string, string | undefined>>
 
-/** Prints a sentence and ends the program with exit code 2, for wrong arguments. */
+/** For wrong arguments: prints a message and ends the program with exit code 2. */
 export function refuse(sentence: string): never {
   console.error(sentence)
   process.exit(2)
 }
 
-/** Reads the options of the command line as text. An unknown option ends the program with the usage. */
+/** Parses the command line. An unknown option ends the program with the usage. */
 export function optionsFrom(usage: string, names: readonly string[]): Given {
   try {
     const { values } = parseArgs({
@@ -25,7 +25,7 @@ const textOf = (value: unknown): string | undefined => (typeof value === 'string
 
 type Bounds = { readonly fallback: number; readonly min: number; readonly max: number }
 
-/** An integer within its bounds, or the fallback when the option is absent. */
+/** An integer, or `fallback` when the option is absent. A number out of bounds ends the program. */
 export function numberOption(given: Given, name: string, { fallback, min, max }: Bounds): number {
   const text = given[name]
   if (text === undefined) return fallback

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { refuse } from './options.ts'
 
-/** Process ids by the name under which their processor time is reported. */
+/** Process ids by name. */
 export type Processes = Readonly<Record<string, number>>
-/** Processor seconds by the same names. */
+/** CPU seconds by process name. */
 export type CpuSeconds = Readonly<Record<string, number>>
 
 /** Reads `name=pid,name=pid`. */
@@ -17,16 +17,16 @@ export function processesOf(text: string): Processes {
   )
 }
 
-/** USER_HZ, which Linux fixes at 100 for all programs. */
+/** USER_HZ, which is always 100 on Linux. */
 const ticksPerSecond = 100
 
-/** Processor seconds of all threads of each process since its start, from `/proc/PID/stat` (Linux only). */
+/** CPU seconds of all threads of each process since its start, from `/proc/PID/stat` (Linux only). */
 export const cpuSecondsOf = (processes: Processes): CpuSeconds =>
   Object.fromEntries(Object.entries(processes).map(([name, pid]) => [name, cpuSeconds(pid)]))
 
 function cpuSeconds(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  // proc_pid_stat(5): fields 14 and 15 are utime and stime; the name in field 2 may hold spaces.
+  // proc_pid_stat(5): fields 14 and 15 are utime and stime; the name in field 2 may contain spaces.
   const [utime, stime] = stat
     .slice(stat.lastIndexOf(')') + 2)
     .split(' ')
@@ -34,7 +34,7 @@ function cpuSeconds(pid: number): number {
   return (Number(utime) + Number(stime)) / ticksPerSecond
 }
 
-/** Processor seconds per million contacts, of each process and of all together; nothing without processes. */
+/** CPU seconds per million contacts, of each process and of all together. Empty without processes. */
 export function cpuPerMillion(before: CpuSeconds, after: CpuSeconds, contacts: number): CpuSeconds {
   const used = Object.entries(after).map(([name, seconds]) => [name, seconds - (before[name] ?? 0)] as const)
   if (used.length === 0) return {}

@@ -51,8 +51,8 @@ async function start(file: string, args: readonly string[] = [], variables: Reco
   return url
 }
 
-/** Notes the log-append time of each record that changes a job. */
-async function noteAppends() {
+/** Records the log-append time of each event that changes a job. */
+async function recordAppends() {
   const consumer = kafka.consumer({ groupId: `${topicPrefix}bench`, maxWaitTimeInMs: 100 })
   await consumer.connect()
   const names: Record<string, Place> = {
@@ -71,8 +71,8 @@ async function noteAppends() {
   return consumer
 }
 
-/** Notes when each version of a job's document became readable. */
-function noteDocuments() {
+/** Records when each version of a job's document was first readable. */
+function recordDocuments() {
   const only = { $project: { 'documentKey._id': 1, 'fullDocument.applied': 1 } }
   const stream = mongo.db.collection('import_jobs').watch([only])
   stream.on('change', (change) => {
@@ -84,7 +84,7 @@ function noteDocuments() {
   return stream
 }
 
-/** Milliseconds from the append of a record to the first document with it; Infinity if no document has it. */
+/** Milliseconds from the append of a record to the first document that includes it. Infinity if there is none yet. */
 const lagOf = ({ jobId, topic, offset, at }: Appended): number =>
   (seen.get(jobId)?.find(({ applied }) => applied[topic] >= offset)?.at ?? Number.POSITIVE_INFINITY) - at
 
@@ -101,8 +101,8 @@ async function load(target: Target, query: string): Promise<void> {
 
 try {
   await applyTopics(kafka, { topicPrefix })
-  const stream = noteDocuments()
-  const consumer = await noteAppends()
+  const stream = recordDocuments()
+  const consumer = await recordAppends()
   const ai = await start('infra/ai-system/main.ts', ['--latency', '20'])
   const system = { AI_SYSTEM_URL: ai }
   for (const service of ['dispatcher', 'projector']) await start(`services/${service}/main.ts`, [], system)

@@ -67,7 +67,7 @@ const outcomesOf = (job_id: string) =>
     return toRecord({ type: 'ChunkSent', data }, { source: eventSources.dispatcher, time: sent_at })
   })
 
-/** Measures from the first record to the last. Joining the consumer group is not part of the measurement. */
+/** Starts at the first record, so that the measurement excludes joining the consumer group. */
 function stopwatch() {
   let startedAt: number | null = null
   return {
@@ -78,7 +78,7 @@ function stopwatch() {
   }
 }
 
-/** Events per second of a rebuild: the projector from offset 0 into a new collection. */
+/** Events per second of the projector from offset 0 into a new collection. */
 async function measureRebuild(): Promise<number> {
   const watch = stopwatch()
   const collection = `rebuilt_${randomUUID()}`
@@ -116,7 +116,7 @@ async function measureRebuild(): Promise<number> {
 
 type Update = { readonly updateOne: { readonly filter: object; readonly update: object; readonly upsert: true } }
 
-/** The simplest possible write of an event: no ordering, no deduplication, no totals. */
+/** A minimal write of an event, without ordering, deduplication or totals. */
 function updateOf(type: string | undefined, value: Buffer | null): Update[] {
   if (value === null || type === 'ChunkPlanned') return []
   const data = JSON.parse(value.toString())
@@ -125,7 +125,7 @@ function updateOf(type: string | undefined, value: Buffer | null): Update[] {
   return [{ updateOne: { filter: { _id }, update, upsert: true } }]
 }
 
-/** Events per second of the simplest loop: consume and bulkWrite. */
+/** The baseline: events per second of a loop with only consume and bulkWrite. */
 async function measureBareLoop(): Promise<number> {
   const watch = stopwatch()
   const collection = mongo.db.collection(`bare_${randomUUID()}`)

@@ -15,8 +15,8 @@ export type Posted = {
 const repeatable = new Set([409, 429, 503])
 const longestWaitMs = 5_000
 
-/** Sends the request again after 409, 429 and 503. Throws an AbortError at the deadline of the run. */
-async function answered(
+/** Retries after 409, 429 and 503. Throws an AbortError when `signal` of the target is aborted. */
+async function sendWithRetries(
   target: Target,
   path: string,
   init: RequestInit,
@@ -54,19 +54,19 @@ function bodyReader<S extends TSchema>(schema: S, expected: number): (answer: Re
 const acceptedBody = bodyReader(ImportAcceptedResponse, 202)
 const jobBody = bodyReader(JobResponse, 200)
 
-/** Posts one import under a new key. @throws Error when it is refused */
+/** Posts one import with a new idempotency key. @throws Error when the response is not 202 */
 export async function postImport(target: Target, body: Uint8Array<ArrayBuffer>): Promise<Posted> {
   const headers = { 'content-type': 'application/json', 'idempotency-key': crypto.randomUUID() }
   const begun = performance.now()
-  const { answer, retries } = await answered(target, '/v1/contacts/import', { method: 'POST', headers, body })
+  const { answer, retries } = await sendWithRetries(target, '/v1/contacts/import', { method: 'POST', headers, body })
   const accepted = await acceptedBody(answer)
   return { accepted, milliseconds: performance.now() - begun, retries }
 }
 
-/** Reads the job until it is finished. */
+/** Reads the job every `everyMs` until it is completed or failed. */
 export async function finishedJob(target: Target, jobId: string, everyMs: number): Promise<JobResponse> {
   for (;;) {
-    const { answer } = await answered(target, `/v1/contacts/import/${jobId}`, {})
+    const { answer } = await sendWithRetries(target, `/v1/contacts/import/${jobId}`, {})
     const job = await jobBody(answer)
     if (job.status === 'completed' || job.status === 'failed') return job
     await wait(everyMs, undefined, target)

@@ -1,16 +1,16 @@
-/** Loaded into a measured process before its program. Answers each message of the parent with the usage since the last one. */
+/** Loaded by `node --import`. Answers each message of the parent process with the usage since the last message. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'
 
 export type Usage = {
-  /** All threads, including workers and garbage collection. */
+  /** CPU time of all threads, including workers and garbage collection. */
   readonly cpuSeconds: number
   readonly eventLoopDelayP99Ms: number
   readonly eventLoopDelayMaxMs: number
   readonly rssMiB: number
 }
 
-/** The histogram includes the interval of its timer in each delay. */
+/** Subtracted from each delay, because the histogram includes the interval of its timer. */
 const resolutionMs = 1
 
 if (isMainThread && process.send !== undefined) {
@@ -30,6 +30,6 @@ if (isMainThread && process.send !== undefined) {
     process.send?.(usage)
   })
   process.channel?.unref()
-  // The benchmark has ended.
+  // The parent process, which is the benchmark, has ended.
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
 }

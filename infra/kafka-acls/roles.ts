@@ -2,7 +2,7 @@ import { type TopicAlias, topics } from '#schemas/events/catalogue.ts'
 
 export type Operation = 'Read' | 'Write' | 'Describe' | 'Create' | 'Delete' | 'DescribeConfigs'
 
-/** Operations of one user on one resource; with `prefixed`, on every resource whose name starts with `name`. */
+/** Allowed operations on one resource. `prefixed` applies to every resource whose name starts with `name`. */
 export type Right = {
   readonly resource: 'topic' | 'group' | 'cluster'
   readonly name: string
@@ -11,10 +11,10 @@ export type Right = {
 }
 
 export type Role = {
-  /** The user name in the examples; an installation may use another. */
+  /** The user name in the examples. An installation may choose another name. */
   readonly user: string
   readonly description: string
-  /** `prefix` is the installation's KAFKA_PREFIX. */
+  /** `prefix` is the value of KAFKA_PREFIX. */
   readonly rights: (prefix: string) => readonly Right[]
 }
 
@@ -26,7 +26,7 @@ const onTopics = (prefix: string, allowed: Topics): readonly Right[] =>
     return operations === undefined ? [] : [{ resource: 'topic', name: prefix + name, pattern: 'literal', operations }]
   })
 
-/** Read covers membership. Delete is for the groups of readers, which are deleted on stop. */
+/** Read allows group membership. Delete is needed because temporary reader groups are deleted on stop. */
 const onGroups = (prefix: string): Right => ({
   resource: 'group',
   name: prefix,
@@ -34,7 +34,7 @@ const onGroups = (prefix: string): Right => ({
   operations: ['Read', 'Delete'],
 })
 
-/** The minimal rights of each part of the system. Read and Write include Describe. */
+/** The minimal rights of each role. In Kafka, Read and Write include Describe. */
 export const roles: readonly Role[] = [
   {
     user: 'ingest',
@@ -62,13 +62,13 @@ export const roles: readonly Role[] = [
   },
   {
     user: 'query',
-    description: 'Only checks that the brokers answer, which needs no right.',
+    description: 'Checks only that the brokers answer. This needs no right.',
     rights: () => [],
   },
   {
     user: 'admin',
     description:
-      'For operators and the start-up step: creates and checks topics, rebuilds the read model, and lists, redrives and discards dead letters.',
+      'For operators and the set-up step: creates and checks topics, rebuilds the read model, and lists, redrives and discards dead letters.',
     rights: (prefix) => [
       { resource: 'cluster', name: 'kafka-cluster', pattern: 'literal', operations: ['Create', 'DescribeConfigs'] },
       ...onTopics(prefix, {
@@ -82,7 +82,8 @@ export const roles: readonly Role[] = [
   },
   {
     user: 'subscriber',
-    description: 'Another team: reads the topics without contacts, in consumer groups that start with its own name.',
+    description:
+      'Another team: reads the topics that contain no contacts, in consumer groups whose names start with its user name.',
     rights: (prefix) => [
       ...onTopics(prefix, { deliveries: ['Read'], jobs: ['Read'] }),
       { resource: 'group', name: 'subscriber.', pattern: 'prefixed', operations: ['Read'] },

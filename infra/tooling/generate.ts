@@ -4,8 +4,8 @@ import { describeDrift, findDrift, removeDrift } from './generate/drift.ts'
 import { findBreaks, release, withoutReleased } from './generate/released.ts'
 
 /**
- * `npm run gen` writes `schemas/generated`. `--check` writes nothing and fails when that folder is out of date, or when
- * a released event changed incompatibly. `--release` writes the current event schemas to `schemas/released`.
+ * `npm run gen` writes `schemas/generated`. `--check` writes nothing and fails when that folder is out of date or a
+ * released event has an incompatible change. `--release` also writes the event schemas to `schemas/released`.
  */
 const generatedPath = 'schemas/generated'
 const releasedPath = 'schemas/released'

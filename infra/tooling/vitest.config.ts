@@ -8,10 +8,10 @@ const backingServices = 'test/support/backing/backing-services.ts'
 
 const unitTestTimeoutMs = process.env.TEST_FULL === '1' ? 120_000 : 30_000
 
-/** Integration tests mostly wait for timeouts of Kafka and MongoDB, so more files run at once than there are processors. */
+/** At least 3, even with fewer processors, because integration tests mostly wait for timeouts of Kafka and MongoDB. */
 const integrationWorkers = Math.max(3, availableParallelism())
 
-/** The slowest files, by folder and name. They start first, so that none of them runs alone at the end. */
+/** The slowest files. They start first, because a slow file that starts last runs alone at the end. */
 const slowest = [
   'dispatcher/rebalance',
   'dispatcher/outage',
@@ -34,7 +34,7 @@ class SlowestFirst extends BaseSequencer {
   }
 }
 
-/** One project per tier. Only the tiers that need real Kafka and MongoDB start them. */
+/** One project per test tier. `globalSetup` starts Kafka and MongoDB. */
 export default defineConfig({
   root,
   test: {

@@ -20,9 +20,9 @@ DATABASE = os.environ.get("DATABASE", "follow-jobs.sqlite")
 # The known event versions. Others are ignored.
 KNOWN = {"urn:contact-import:events:ImportCompleted:1", "urn:contact-import:events:ImportFailed:1"}
 
-# kafka-python calls the listener below in its own thread while the main thread waits in `poll`.
+# kafka-python calls the listener below in another thread while the main thread waits in `poll`.
 database = sqlite3.connect(DATABASE, check_same_thread=False)
-# With WAL, readers of the file do not block transactions.
+# WAL: readers of the file do not block transactions.
 database.executescript(
     """
     PRAGMA journal_mode = WAL;
@@ -33,7 +33,7 @@ database.executescript(
 
 
 def handle_event(record):
-    """Stores the outcome and returns a line to print. Returns None for a repeated record. Replace this with your own work."""
+    """Stores the outcome and returns a line to print, or None for a repeated record. Replace this with your own code."""
     headers = {name: value.decode() for name, value in record.headers if value is not None}
     if headers.get("ce_dataschema") not in KNOWN:
         return None
@@ -44,13 +44,13 @@ def handle_event(record):
 
 
 class SeekToStoredPosition(ConsumerRebalanceListener):
-    """Seeks each assigned partition to its stored position. Without one, the consumer starts at the beginning."""
+    """Seeks each assigned partition to its stored position. Without a stored position, reading starts at the beginning."""
 
     def __init__(self, consumer):
         self.consumer = consumer
 
     def on_partitions_revoked(self, revoked):
-        """Nothing to do: no unsaved state is in memory."""
+        """Does nothing, because no unsaved state is in memory."""
 
     def on_partitions_assigned(self, assigned):
         for partition in assigned:
@@ -68,7 +68,7 @@ def read_batch(partition: TopicPartition, records):
         database.execute(
             "INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", (partition.topic, partition.partition, next_offset)
         )
-    # After the commit, because a rolled back batch is processed again.
+    # Print after the commit, because a rolled back batch is processed again.
     for line in lines:
         if line is not None:
             print(line, flush=True)
@@ -101,7 +101,7 @@ def main():
         group_id=GROUP_ID,
         enable_auto_commit=False,
         auto_offset_reset="earliest",
-        # After this time, the group moves the partitions of a dead instance.
+        # After this time without heartbeats, the group reassigns the partitions of the instance.
         session_timeout_ms=10_000,
         **security(),
     )

@@ -13,7 +13,7 @@ const {
 } = process.env
 
 const database = new DatabaseSync(DATABASE, { timeout: 5_000 })
-// With WAL, readers of the file do not block transactions.
+// WAL: readers of the file do not block transactions.
 database.exec(`
   PRAGMA journal_mode = WAL;
   CREATE TABLE IF NOT EXISTS positions (topic TEXT, partition INTEGER, next TEXT, PRIMARY KEY (topic, partition));
@@ -26,7 +26,7 @@ const saveOutcome = database.prepare('INSERT OR IGNORE INTO outcomes VALUES (?, 
 /** The known event versions. Others are ignored. */
 const known = new Set(['urn:contact-import:events:ImportCompleted:1', 'urn:contact-import:events:ImportFailed:1'])
 
-/** Stores the outcome and returns a line to print; none for a repeated record. Replace this with your own work. */
+/** Stores the outcome and returns a line to print, or no line for a repeated record. Replace this with your own code. */
 function handleEvent({ headers = {}, value }: KafkaMessage): string[] {
   if (!known.has(String(headers.ce_dataschema))) return []
   const [id, job, type] = [String(headers.ce_id), String(headers.ce_subject), String(headers.ce_type)]
@@ -46,10 +46,10 @@ async function readBatch({ batch, resolveOffset }: EachBatchPayload): Promise<vo
     throw error
   }
   resolveOffset(batch.lastOffset())
-  for (const line of lines) console.log(line) // after the commit, because a rolled back batch is processed again
+  for (const line of lines) console.log(line) // Print after the commit, because a rolled back batch is processed again.
 }
 
-/** Seeks each assigned partition to its stored position. Without one, the consumer starts at the beginning. */
+/** Seeks each assigned partition to its stored position. Without a stored position, reading starts at the beginning. */
 function seekToStoredPositions(consumer: Consumer): void {
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
     for (const [topic, partitions] of Object.entries(payload.memberAssignment)) {
@@ -74,7 +74,7 @@ function security(): { ssl?: boolean; sasl?: SASLOptions } {
 }
 
 const kafka = new Kafka({ clientId: GROUP_ID, brokers: KAFKA_BROKERS.split(','), ...security() })
-// After the session timeout, the group moves the partitions of a dead instance.
+// After this time without heartbeats, the group reassigns the partitions of the instance.
 const consumer = kafka.consumer({ groupId: GROUP_ID, sessionTimeout: 10_000, rebalanceTimeout: 12_000 })
 seekToStoredPositions(consumer)
 await consumer.connect()
