@@ -20,8 +20,8 @@ afterAll(async () => {
   await ai?.stop()
 })
 
-describe('kill -9 of the one process', () => {
-  it('loses no import that was answered 202, and sends every chunk under one key', async () => {
+describe('kill -9 of the process that runs all services', () => {
+  it('loses no import that was answered 202, and sends every chunk with one idempotency key', async () => {
     const producer = createProducer(system.url, system.apiKey())
     const accepted: string[] = []
     let valid = 0

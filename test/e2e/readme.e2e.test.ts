@@ -12,7 +12,6 @@ const blocks = [...readFileSync(join(root, 'README.md'), 'utf8').matchAll(/^```s
 )
 const written = 'http://127.0.0.1:8080'
 
-/** The commands in the order of the README. */
 const [start, test, key, post, get, admin, ...others] = blocks
 
 let system: NpmStart
@@ -89,7 +88,7 @@ describe('README', () => {
     expect(await system.interrupt()).toBe(0)
     const tookMs = await system.start()
     console.log(`The second start took ${(tookMs / 1_000).toFixed(1)} s; the target is 15 s.`)
-    // More than the target, because other work can slow the machine down.
+    // The limit is above the target, because other work can slow the machine down.
     expect(tookMs).toBeLessThan(60_000)
     expect(system.output()).toContain(before)
     const answer = JSON.parse(await shell(post ?? '', environment))

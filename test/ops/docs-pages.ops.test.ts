@@ -22,7 +22,7 @@ afterAll(async () => {
 })
 
 beforeEach(async () => {
-  const current = { requested: [] as string[], violations: [] as string[] } // the previous page can still report events
+  const current = { requested: [] as string[], violations: [] as string[] } // Per page, because the previous page can still report events.
   requested = current.requested
   violations = current.violations
   page = await browser.newPage({ viewport: { width: 1400, height: 1000 } })
@@ -40,7 +40,7 @@ describe('in a browser', () => {
     expect(page.url()).toBe(`${origin}/docs`)
   })
 
-  test('the reference shows every endpoint, contacts no other host and violates no policy', async () => {
+  test('the reference shows every endpoint, sends no request to another host and violates no content security policy', async () => {
     await page.goto(`${origin}/docs`, { waitUntil: 'networkidle' })
     await page.getByRole('heading', { name: 'Contact import service' }).waitFor()
     await page.getByRole('button', { name: 'health' }).first().click()
@@ -52,7 +52,7 @@ describe('in a browser', () => {
     expect(violations).toEqual([])
   })
 
-  test('the policy stops scripts from contacting another host', async () => {
+  test('the content security policy blocks requests to another host', async () => {
     await page.goto(`${origin}/docs`)
     const outcome = page.evaluate(() => fetch('http://127.0.0.2:9/').then(String, (error) => String(error)))
     expect(await outcome).toContain('TypeError')

@@ -1,9 +1,6 @@
 import { onTestFinished } from 'vitest'
 
-/**
- * Counts iterations of the event loop until the test ends. Two different readings mean that pending input was processed
- * between them.
- */
+/** Returns the number of event loop iterations so far. Pending input is processed in each iteration. */
 export function countEventLoopIterations(): () => number {
   let iterations = 0
   let isOver = false

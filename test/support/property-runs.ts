@@ -1,2 +1,2 @@
-/** The number of cases of a property test: `quick` by default, `full` when `npm test -- --full` set `TEST_FULL=1`. */
+/** The number of cases of a property test. `npm test -- --full` sets `TEST_FULL=1`. */
 export const propertyRuns = (quick: number, full: number): number => (process.env.TEST_FULL === '1' ? full : quick)

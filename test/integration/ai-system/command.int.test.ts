@@ -26,7 +26,7 @@ describe('npm run ai-system', () => {
       const { child, output, exited } = run('--port', '0')
       const url = await eventually(() => {
         const found = /^AI system \(simulated\) listens on (http:\/\/127\.0\.0\.1:\d+)\n$/.exec(output.stdout)?.[1]
-        if (!found) throw new Error(`It has not printed its URL: ${output.stderr}`)
+        if (!found) throw new Error(`ai-system has not printed its URL: ${output.stderr}`)
         return found
       })
       expect(await (await fetch(`${url}/received`)).json()).toMatchObject({ requests: 0 })

@@ -38,7 +38,7 @@ async function start(options: SimulatedAiSystemOptions = {}) {
 }
 
 describe('the simulated AI system', () => {
-  test('chunks, contacts and repeats are counted by key', async () => {
+  test('the counts of chunks, contacts and repeats are per key', async () => {
     const { simulated, deliver } = await start()
     const [once, twice] = [chunkOf({ size: 3 }), chunkOf({ size: 2, index: 5 })]
     for (const chunk of [once, twice, twice]) await deliver(chunk)
@@ -118,7 +118,7 @@ describe('the simulated AI system', () => {
     ['answers with a large body', { body_bytes: 100_000_000 }, { status: 200 }, { chunks: 1 }],
     ['redirects', { redirect_to: '/chunks' }, { status: 307 }, { chunks: 0, requests: 1 }],
   ]
-  test.each(behaviours)('a behaviour that %s has its effect', async (_what, behaviour, result, received) => {
+  test.each(behaviours)('a script can set a behaviour that %s', async (_what, behaviour, result, received) => {
     const { simulated, deliver } = await start({ script: { otherwise: behaviour } })
     expect(await deliver(chunkOf())).toMatchObject(result)
     expect(simulated.received()).toMatchObject(received)

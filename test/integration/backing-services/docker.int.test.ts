@@ -14,7 +14,7 @@ beforeEach(async () => {
 })
 afterEach(() => project.remove())
 
-/** A PATH with a `docker` that runs these scripts for its commands and succeeds for all others. */
+/** A PATH with a fake `docker` that runs one script per command. All other commands succeed. */
 function pathWithDocker(commands: Record<string, string>): string {
   const bin = join(project.root, 'docker-bin')
   mkdirSync(bin)
@@ -24,7 +24,7 @@ function pathWithDocker(commands: Record<string, string>): string {
   return `${bin}${delimiter}${process.env.PATH}`
 }
 
-/** A Compose that starts nothing and, like the real one, refuses port 0; `calls` returns what it did. */
+/** A fake Compose that starts nothing and, like the real one, rejects port 0. `calls` lists the executed commands. */
 function fakeCompose({ downHit = false } = {}) {
   const log = join(project.root, 'docker-calls')
   const hit = `if ! grep -q hit '${log}'; then echo hit >> '${log}'; kill -INT $$; fi;`
@@ -44,7 +44,7 @@ function fakeCompose({ downHit = false } = {}) {
   }
 }
 
-/** Makes a data directory whose last start used Docker. */
+/** Creates a data directory whose last start used Docker. */
 function chooseDocker() {
   mkdirSync(project.dataDir)
   writeFileSync(join(project.dataDir, 'backing-services.json'), JSON.stringify({ provider: 'docker' }))
@@ -53,7 +53,7 @@ function chooseDocker() {
 test.each([
   ['is refused', 'echo "no such host" >&2; exit 1'],
   ['hangs', 'exec sleep 300'],
-])('a pull that %s is followed within seconds by a start without Docker', async (_how, pull) => {
+])('after a pull that %s, npm start continues without Docker within 25 s', async (_how, pull) => {
   const since = Date.now()
   const start = await project.start({ environment: { PATH: pathWithDocker({ image: 'exit 1', pull }) } })
   await start.until(/cannot be pulled/)
@@ -64,7 +64,7 @@ test.each([
   expect((await start.exited).code).toBe(0)
 })
 
-test('a data directory with its data in Docker is refused without Docker', async () => {
+test('npm start fails without Docker when the data directory has its data in Docker', async () => {
   chooseDocker()
   const start = await project.start({
     environment: { AI_SYSTEM_URL: 'http://127.0.0.1:1', DOCKER_HOST: 'unix:///nowhere.sock' },
@@ -73,7 +73,7 @@ test('a data directory with its data in Docker is refused without Docker', async
   expect(start.output()).toMatch(/^The data of .* is in Docker, but .* is missing: start Docker, or .*\n$/)
 })
 
-test('Ctrl-C, pressed many times, does not interrupt Docker while it stops the containers', async () => {
+test('repeated Ctrl-C does not interrupt the docker command that stops the containers', async () => {
   const { environment, calls } = fakeCompose()
   const start = await project.start({ environment })
   await eventually(() => expect(calls()).toEqual([expect.stringMatching(/^up \d+$/)]))
@@ -84,7 +84,7 @@ test('Ctrl-C, pressed many times, does not interrupt Docker while it stops the c
   expect(calls().at(-1)).toBe('stopped')
 })
 
-test('a Ctrl-C that ends the command which stops the containers has that command repeated', async () => {
+test('npm start repeats the docker command that stops the containers when Ctrl-C ended that command', async () => {
   const { environment, calls } = fakeCompose({ downHit: true })
   const start = await project.start({ environment })
   await eventually(() => expect(calls()).toHaveLength(1))
@@ -93,7 +93,7 @@ test('a Ctrl-C that ends the command which stops the containers has that command
   expect(calls().slice(1)).toEqual(['hit', 'stopped'])
 })
 
-test('containers that a killed start left running keep their ports', async () => {
+test('after a kill, the next start uses the ports of the containers that still run', async () => {
   const { environment, calls } = fakeCompose()
   const first = await project.start({ environment })
   await eventually(() => expect(calls()).toHaveLength(1))
@@ -108,7 +108,7 @@ test('containers that a killed start left running keep their ports', async () =>
   container.close()
 })
 
-test('reset removes what a data directory has in Docker', async () => {
+test('npm run reset removes the Docker volumes of a data directory', async () => {
   const { environment, calls } = fakeCompose()
   chooseDocker()
   const reset = join(repositoryRoot, 'infra', 'start', 'reset.ts')

@@ -23,7 +23,7 @@ test('a broker of one test can be killed, restarted on its port and stopped', as
   const second = kafka.pid()
   expect(second).not.toBe(first)
   await kafka.stop()
-  // Signal 0 only checks that the process exists.
+  // Signal 0 only tests whether the process exists.
   expect(() => process.kill(second, 0)).toThrow('ESRCH')
 })
 

@@ -20,7 +20,7 @@ async function reset(dataDir: string) {
   return { exitCode, output: child.output() }
 }
 
-test('reset is refused while a start runs, and ends what a killed start left running', async () => {
+test('npm run reset fails while npm start runs, and ends the processes of a killed start', async () => {
   const start = await project.start()
   await start.until(/^ready /m)
   const processes = project.processes()
@@ -38,7 +38,7 @@ test('reset is refused while a start runs, and ends what a killed start left run
   expect(existsSync(project.dataDir)).toBe(false)
 })
 
-test('reset leaves a directory alone that npm start did not make', async () => {
+test('npm run reset does not remove a directory that npm start did not create', async () => {
   const other = join(project.root, 'pictures')
   mkdirSync(other)
   expect(await reset(other)).toEqual({ exitCode: 1, output: expect.stringContaining('so it is not removed') })

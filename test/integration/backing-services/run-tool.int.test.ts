@@ -4,7 +4,7 @@ import { runTool } from '#infra/backing-services/run-tool.ts'
 const { signal } = new AbortController()
 const sh = (script: string) => ({ command: 'sh', args: ['-c', script], signal })
 
-test('a tool that has written something may then be silent', async () => {
+test('a tool may be silent after its first output', async () => {
   const result = await runTool({ ...sh('echo begun; sleep 1; echo done'), firstOutputWithinMs: 500 })
   expect(result).toEqual({ found: true, code: 0, signal: null, output: 'begun\ndone\n' })
 })
@@ -14,7 +14,7 @@ test('a tool that writes nothing within the limit is ended', async () => {
   expect(result).toEqual({ found: true, code: null, signal: 'SIGTERM', output: '' })
 })
 
-test('a tool that does not exist is a result, not an error', async () => {
+test('a tool that does not exist resolves with found: false', async () => {
   const result = await runTool({ command: 'no-such-tool', args: [], signal })
   expect(result).toEqual({ found: false, code: null, signal: null, output: '' })
 })

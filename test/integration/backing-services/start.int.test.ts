@@ -14,7 +14,7 @@ beforeEach(async () => {
 })
 afterEach(() => project.remove())
 
-/** The variables that the services got. */
+/** The environment variables of the services. */
 async function variablesOfServices() {
   const response = await fetch(`http://127.0.0.1:${project.port}`)
   return (await response.json()) as Record<'KAFKA_BROKERS' | 'MONGODB_URL' | 'AI_SYSTEM_URL' | 'SECRETS_KEY', string>
@@ -79,7 +79,7 @@ test('npm start works after kill -9 of every process', async () => {
   expect(await exitCode(second)).toBe(0)
 })
 
-test('a second start with the same data directory is refused in one sentence', async () => {
+test('a second start with the same data directory fails with one sentence', async () => {
   const first = await project.start()
   await eventually(() => expect(project.processes().length).toBeGreaterThan(0))
   const second = await project.start()
@@ -91,7 +91,7 @@ test('a second start with the same data directory is refused in one sentence', a
   expect(await exitCode(first)).toBe(0)
 })
 
-test('when MongoDB dies, everything is stopped with exit code 1 and a sentence that names its log', async () => {
+test('when MongoDB ends, npm start stops everything with exit code 1 and names the log of MongoDB', async () => {
   const start = await project.start()
   await start.until(/^ready /m)
   const processes = project.processes()
@@ -110,7 +110,7 @@ test('SIGTERM ends everything with exit code 0', async () => {
   expect(await exitCode(start)).toBe(0)
 })
 
-test('a busy HTTP port is reported in one sentence that says what to do', async () => {
+test('npm start reports an HTTP port that is in use, and the fix, in one sentence', async () => {
   const other = createServer().listen(project.port, '127.0.0.1')
   const start = await project.start()
   expect(await exitCode(start)).toBe(1)
@@ -120,7 +120,7 @@ test('a busy HTTP port is reported in one sentence that says what to do', async 
   other.close()
 })
 
-test('a configuration error is reported without a stack trace, and nothing is left running', async () => {
+test('a configuration error is printed without a stack trace, and every process is stopped', async () => {
   const start = await project.start({ environment: { FIXTURE_FAULT: 'CHUNK_SIZE must be a number.' } })
   expect(await exitCode(start)).toBe(1)
   expect(start.output().trim().split('\n').at(-1)).toBe('CHUNK_SIZE must be a number.')
@@ -132,7 +132,7 @@ test.each([
   { missing: 'Java', tools: ['python3', 'mvn'], only: { MONGODB_URL: 'mongodb://127.0.0.1:1' } },
   { missing: 'Maven', tools: ['java', 'python3'], only: { MONGODB_URL: 'mongodb://127.0.0.1:1' } },
   { missing: 'Python 3', tools: ['java', 'mvn'], only: { KAFKA_BROKERS: '127.0.0.1:1' } },
-])('without $missing one sentence says what to install', async ({ missing, tools, only }) => {
+])('without $missing npm start prints one sentence with the tool to install', async ({ missing, tools, only }) => {
   const start = await project.start({
     environment: {
       ...only,
@@ -152,7 +152,7 @@ test.each([
   expect(lines.filter((line) => !/^Downloading/.test(line))).toHaveLength(1)
 })
 
-test('without Java and without Python both are reported', async () => {
+test('without Java and Python npm start reports both', async () => {
   const start = await project.start({
     environment: {
       PATH: pathWith(project.root, []),
@@ -183,7 +183,7 @@ test('a failed download is reported in one sentence', async () => {
   )
 })
 
-test('two starts with different data directories and ports run side by side', async () => {
+test('two starts with different data directories and ports run at the same time', async () => {
   const other = await startProject()
   try {
     const starts = [await project.start(), await other.start()]

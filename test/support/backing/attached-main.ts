@@ -7,8 +7,8 @@ import { runAsProcess } from '#infra/start/run-as-process.ts'
 import { untilAborted } from '#shared/runtime/deadline.ts'
 
 /**
- * Runs Kafka and MongoDB, or one of them, in a temporary directory until the parent process ends. Sends their addresses
- * and pids to the parent, and again after each restart, which the parent requests by any message.
+ * Runs Kafka or MongoDB or both in a temporary directory until the parent process ends. Sends addresses and pids to the
+ * parent after each start. Any message from the parent restarts the servers.
  */
 await runAsProcess(async ({ say, signal }) => {
   const { names, kafkaProperties } = JSON.parse(process.argv[2] ?? '{}')

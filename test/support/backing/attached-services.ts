@@ -12,20 +12,20 @@ export type Addresses = {
 
 export type AttachedServices = {
   readonly addresses: () => Addresses
-  /** Ends them and starts them again, on the same ports and data. */
+  /** Keeps ports and data. */
   readonly restart: () => Promise<void>
   readonly stop: () => Promise<void>
 }
 
 /**
- * Kafka and MongoDB, or one of them, as processes of this machine in a temporary directory. A process between this one
- * and them ends them and removes the directory when this process ends, even by SIGKILL.
+ * Starts native Kafka or MongoDB or both in a temporary directory. An intermediate process ends the servers and removes
+ * the directory when this process ends, even by SIGKILL.
  */
 export async function startAttachedServices(
   names: readonly ('kafka' | 'mongodb')[] = ['kafka', 'mongodb'],
   kafkaProperties: Readonly<Record<string, string>> = {},
 ): Promise<AttachedServices> {
-  // In a group of its own, because Ctrl-C must end the tests before the servers that they use.
+  // In its own process group, because Ctrl-C must end the tests before their servers.
   const child = await startChild({
     command: process.execPath,
     args: [program, JSON.stringify({ names, kafkaProperties })],
@@ -37,7 +37,6 @@ export async function startAttachedServices(
     const ended = child.exited.then(() => {
       throw new Error(`${names.join(' and ')} did not start for the tests:\n${child.output()}`)
     })
-    // Sent by attached-main.ts.
     const [addresses] = (await Promise.race([once(child.process, 'message'), ended])) as [Addresses]
     return addresses
   }

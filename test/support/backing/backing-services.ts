@@ -10,7 +10,7 @@ declare module 'vitest' {
   }
 }
 
-/** Global setup: starts one Kafka and one MongoDB for the tests of a project, and ends them after the last test. */
+/** Vitest global setup: one Kafka and one MongoDB for all tests of a project. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const services = await startSharedServices()
   project.provide('kafkaBrokers', services.kafkaBrokers)

@@ -10,7 +10,7 @@ const reaperImage = 'testcontainers/ryuk:0.14.0'
 const runLabel = 'contact-import.test-run'
 const context = { say: (sentence: string) => console.error(sentence), signal: new AbortController().signal }
 
-/** Kafka and MongoDB in containers; undefined when Docker or an image is missing, or a container does not start. */
+/** Returns undefined when Docker or an image is missing, or a container does not start. */
 export async function startContainers() {
   if (!(await engineAnswers(context.signal))) return undefined
   const images = imagesOf(process.env)
@@ -22,7 +22,7 @@ export async function startContainers() {
   const [broker, mongodb] = [`127.0.0.1:${kafkaPort}`, `127.0.0.1:${mongodbPort}`]
   const stop = () => removeContainers(run)
   try {
-    // One after the other, because two at the same time start two reapers.
+    // Sequential, because concurrent starts would create two reapers.
     for (const container of [kafkaContainer(images.kafka, kafkaPort), mongodbContainer(images.mongodb, mongodbPort)]) {
       await container.withLabels({ [runLabel]: run }).start()
     }
@@ -37,20 +37,17 @@ export async function startContainers() {
   }
 }
 
-/** Found by label, because testcontainers returns no handle to a container that did not become ready. */
+/** Finds the containers by label, because testcontainers returns no handle to a container that is not ready. */
 async function removeContainers(run: string): Promise<void> {
   const found = await docker(['ps', '--all', '--quiet', '--filter', `label=${runLabel}=${run}`], context.signal)
   const ids = found.output.split('\n').filter((line) => line !== '')
   if (ids.length > 0) await docker(['rm', '--force', '--volumes', ...ids], context.signal)
 }
 
-/**
- * Testcontainers needs its reaper, which removes the containers of killed tests. When the reaper's image cannot be pulled,
- * this disables it; then the containers of killed tests are left running.
- */
+/** Disables the testcontainers reaper if its image cannot be pulled. Then containers of killed tests keep running. */
 async function prepareReaper(): Promise<void> {
   if (process.env.TESTCONTAINERS_RYUK_DISABLED === 'true') return
-  // Testcontainers reads this variable too, so that it uses the image that was looked for.
+  // Testcontainers reads this variable too and uses the same image.
   process.env.RYUK_CONTAINER_IMAGE ||= reaperImage
   if (await hasImages([process.env.RYUK_CONTAINER_IMAGE], context)) return
   process.env.TESTCONTAINERS_RYUK_DISABLED = 'true'

@@ -7,15 +7,14 @@ import type { ApiClientCredentials, ApiClientRegistry, ApiClientSettings } from 
 
 export type OwnClient = { readonly clientId: string; readonly apiKey: string; readonly signingSecret: string }
 
-/** The API clients of a system that a test started. */
 export type OwnClients = {
   readonly registry: ApiClientRegistry & ApiClientCredentials
-  /** Has all permissions and no rate limit, unless the settings differ. */
+  /** By default, the client has all permissions and no rate limit. */
   add(settings?: Partial<ApiClientSettings>): Promise<OwnClient>
   close(): Promise<void>
 }
 
-const anything: ApiClientSettings = {
+const defaultSettings: ApiClientSettings = {
   name: 'Test',
   permissions,
   ratePerSecond: 0,
@@ -34,14 +33,13 @@ export function openOwnClients(environment: Readonly<Record<string, string>>): O
   return {
     registry,
     async add(settings = {}) {
-      const { clientId, apiKey, signingSecret } = await registry.create({ ...anything, ...settings }, Date.now())
+      const { clientId, apiKey, signingSecret } = await registry.create({ ...defaultSettings, ...settings }, Date.now())
       return { clientId, apiKey: apiKey ?? '', signingSecret: signingSecret ?? '' }
     },
     close: () => mongo.close(),
   }
 }
 
-/** The headers of a signed request. */
 export function signed(secret: string, wire: string | Uint8Array, timestamp = new Date().toISOString()) {
   const signature = createHmac('sha256', secret).update(`${timestamp}\n`).update(wire).digest('hex')
   return { 'x-signature': signature, 'x-timestamp': timestamp }

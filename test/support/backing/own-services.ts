@@ -2,21 +2,20 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { eventually } from '../eventually.ts'
 import { type AttachedServices, startAttachedServices } from './attached-services.ts'
 
-/** A server of one test, which may kill, pause and restart it. */
+/** A server for one test, which may kill, pause and restart the server. */
 export type OwnServer = {
   pid: () => number
-  /** Sends SIGKILL. */
   kill: () => void
-  /** Resolves when the server is paused: its connections stay open and nothing is answered. */
+  /** Connections stay open, but the server sends nothing. */
   pause: () => Promise<void>
   resume: () => void
-  /** Ends it and starts it again on the same port and data. Resolves when it is ready. */
+  /** Keeps port and data. Resolves when the server is ready. */
   restart: () => Promise<void>
-  /** Ends it and removes its data. */
+  /** Ends the server and removes its data. */
   stop: () => Promise<void>
 }
 
-/** `properties` are additional settings of the broker; `{ours}` in a value stands for the setting that it replaces. */
+/** `{ours}` in a property is replaced by our own value of the same broker setting. */
 export async function startOwnKafka(
   properties: Readonly<Record<string, string>> = {},
 ): Promise<OwnServer & { brokers: string[] }> {
@@ -32,7 +31,7 @@ export async function startOwnMongo(): Promise<OwnServer & { url: string }> {
 function controls(services: AttachedServices, name: 'kafka' | 'mongodb'): OwnServer {
   const pid = () => {
     const found = services.addresses().pids[name]
-    if (found === undefined) throw new Error(`${name} was not started here`)
+    if (found === undefined) throw new Error(`${name} was not started by this test`)
     return found
   }
   return {
@@ -50,10 +49,7 @@ function controls(services: AttachedServices, name: 'kafka' | 'mongodb'): OwnSer
   }
 }
 
-/**
- * After SIGSTOP a process still answers for some milliseconds, until all its threads are stopped.
- * Linux only; true elsewhere.
- */
+/** SIGSTOP takes some milliseconds to stop all threads of a process. Checks only on Linux; elsewhere returns true. */
 function isStopped(pid: number): boolean {
   const threads = `/proc/${pid}/task`
   if (!existsSync(threads)) return true

@@ -6,13 +6,13 @@ import { applyIndexes } from '#shared/adapters/mongo/indexes.ts'
 import { createSecretBox } from '#shared/adapters/mongo/secret-box.ts'
 import { createOwnTopics, type OwnTopics } from './own-topics.ts'
 
-/** Topics, a database and an API client for the services that one test or benchmark starts. */
+/** Topics, a database and an API client for one test or benchmark. */
 export type OwnSurroundings = {
   readonly topics: OwnTopics
   readonly mongo: Mongo
   readonly apiKey: string
   readonly clientId: string
-  /** The variables with which a service uses them. */
+  /** Environment variables for a service. */
   readonly environment: Readonly<Record<string, string>>
   remove(): Promise<void>
 }
@@ -30,7 +30,7 @@ export async function createOwnSurroundings(
   const registry = createMongoApiClientRegistry({ db: mongo.db, secretBox: createSecretBox(secretsKey) })
   const settings = { ratePerSecond: 0, allow: [], region: null, locale: null, chunkSize: null, signing: false }
   const client = await registry.create({ name: 'Test', permissions, ...settings }, Date.now())
-  if (client.apiKey === null) throw new Error('The new client has no key.')
+  if (client.apiKey === null) throw new Error('The new client has no API key.')
   return {
     topics,
     mongo,

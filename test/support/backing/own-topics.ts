@@ -5,14 +5,13 @@ import { applyTopics } from '#shared/adapters/kafka/admin/topics.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
 import { eventually } from '../eventually.ts'
 
-/** All topics of the catalogue with a prefix that only one test uses. */
+/** All topics of the catalogue, with a unique prefix for one test. */
 export type OwnTopics = {
-  /** Group ids of the test start with it too, so that `remove` finds them. */
+  /** Group ids of the test must also start with this prefix, so that `remove` deletes the groups. */
   readonly topicPrefix: string
-  /** A new client. Each member of a group needs its own. */
+  /** Returns a new client. Each member of a group needs its own client. */
   kafka(): Kafka
   nameOf(topic: TopicName): string
-  /** Deletes the topics and all groups whose id starts with the prefix. */
   remove(): Promise<void>
 }
 
@@ -27,7 +26,7 @@ export async function createOwnTopics(brokers: readonly string[]): Promise<OwnTo
   return { topicPrefix, kafka, nameOf, remove }
 }
 
-/** Deletes the topics of the catalogue with the prefix, and all groups whose id starts with it. */
+/** Deletes the topics with the prefix, and all groups whose id starts with the prefix. */
 export async function removeOwnTopics(kafka: Kafka, topicPrefix: string): Promise<void> {
   const admin = kafka.admin()
   await admin.connect()

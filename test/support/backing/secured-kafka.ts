@@ -11,15 +11,15 @@ import { type Right, roles } from '#infra/kafka-acls/roles.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
 import { startOwnKafka } from './own-services.ts'
 
-/** A broker that denies everything without an ACL, with one user per role. */
+/** A broker that denies every operation without an ACL. It has one user per role. */
 export type SecuredKafka = {
-  /** A listener without authentication and with all rights, for the set-up and the checks of a test. */
+  /** A listener without authentication and with all rights, for the set-up and assertions of a test. */
   readonly brokers: readonly string[]
-  /** The environment of a process that logs in as this user by SASL PLAIN without TLS. */
+  /** Environment variables for SASL PLAIN without TLS. */
   loginOf(user: string): Readonly<Record<string, string>>
-  /** The environment of a process that logs in by SCRAM over TLS with a client certificate. */
+  /** Environment variables for SASL SCRAM over TLS with a client certificate. */
   tlsLoginOf(user: string): Promise<Readonly<Record<string, string>>>
-  /** Creates the ACLs of every role for the installation with this prefix. */
+  /** Creates the ACLs of all roles. `prefix` is the value of KAFKA_PREFIX. */
   allow(prefix: string): Promise<void>
   stop(): Promise<void>
 }
@@ -94,7 +94,7 @@ const tlsProperties = ({ ca, server }: Certificates): Record<string, string> => 
   'listener.name.tls.ssl.client.auth': 'required',
 })
 
-/** Creates an authority and two certificates signed by it. Returns the paths of the files. */
+/** Writes a certificate authority and the certificates that it signed. Returns the file paths. */
 async function writeCertificates(folder: string): Promise<Certificates> {
   const named = (value: string) => [{ name: 'commonName', value }]
   const size = { keySize: 2048, algorithm: 'sha256' } as const

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { inject, onTestFinished } from 'vitest'
 import { createMongo, type Mongo } from '#shared/adapters/mongo/connect.ts'
 
-/** A new database for the current test. It is dropped, and its connections are closed, when the test ends. */
+/** A new database, which is dropped at the end of the current test. */
 export function temporaryMongo(url: string = inject('mongodbUrl')): Mongo {
   const mongo = createMongo({ url, database: `test_${randomUUID()}` })
   onTestFinished(async () => {

@@ -2,29 +2,29 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { wrapConnect } from './wrapped-connect.ts'
 
-/** A TCP proxy between a Kafka client and one broker that can lose acknowledgements and refuse requests. */
+/** A TCP proxy between a Kafka client and one broker. It can drop acknowledgements and reject requests. */
 export type BrokerProxy = {
   readonly port: number
   /**
-   * `cut` closes the connection instead of passing the next acknowledgement. `silent` drops all acknowledgements and
-   * keeps the connections open, as a network that drops packets. `none` passes everything again.
+   * `cut` closes the connection instead of forwarding the next acknowledgement. `silent` drops all acknowledgements but
+   * keeps the connections open, like a network that drops packets. `none` forwards everything.
    */
   lose(what: 'none' | 'cut' | 'silent'): void
-  /** The number of lost acknowledgements. */
+  /** The number of dropped acknowledgements. */
   lost(): number
   /**
-   * Simulates a move of the group coordinator that is not complete at the first join: the next Heartbeat is answered
-   * with NOT_COORDINATOR, the next JoinGroup with COORDINATOR_LOAD_IN_PROGRESS. The broker receives neither.
+   * Simulates a slow move of the group coordinator. The proxy answers the next Heartbeat with NOT_COORDINATOR and the next
+   * JoinGroup with COORDINATOR_LOAD_IN_PROGRESS, and forwards neither request.
    */
   moveCoordinator(): void
-  /** True once both requests were answered so. */
+  /** True after the proxy answered both requests. */
   coordinatorMoved(): boolean
   /** Bytes received from the broker. */
   received(): number
   stop(): Promise<void>
 }
 
-/** Kafka's protocol: api keys and error codes. */
+/** API keys and error codes of the Kafka protocol. */
 const produce = 0
 const joinGroup = 11
 const heartbeat = 12
@@ -88,7 +88,6 @@ export async function startBrokerProxy(broker: string): Promise<BrokerProxy> {
   }
 }
 
-/** Keeps `one` in `open` while it is open, and destroys `other` with it. */
 function closeTogether(one: Socket, other: Socket, open: Set<Socket>): void {
   open.add(one)
   one.on('error', () => other.destroy())
@@ -98,7 +97,7 @@ function closeTogether(one: Socket, other: Socket, open: Set<Socket>): void {
   })
 }
 
-/** Kafka's framing: four bytes of length, then that many bytes. `take` gets the frame with its length. */
+/** A frame of the Kafka protocol: four bytes of length, then the content. `take` gets the whole frame. */
 function onFrames(socket: Socket, take: (frame: Buffer) => void): void {
   let held = Buffer.alloc(0)
   socket.on('data', (data: Buffer) => {
@@ -111,7 +110,7 @@ function onFrames(socket: Socket, take: (frame: Buffer) => void): void {
   })
 }
 
-/** Correlation id, throttle time and error code, then the empty fields of JoinGroup, which Heartbeat ignores. */
+/** Correlation id, throttle time, error code and the empty fields of JoinGroup. A Heartbeat response may be longer. */
 function refusalOf(request: Buffer, errorCode: number): Buffer {
   const frame = Buffer.alloc(32)
   frame.writeInt32BE(frame.length - 4, 0)
@@ -121,8 +120,8 @@ function refusalOf(request: Buffer, errorCode: number): Buffer {
 }
 
 /**
- * Connects this process to the proxy whenever kafkajs connects to one of the brokers, whose advertised addresses it
- * uses. Returns the function that ends this for new connections.
+ * Redirects new connections of kafkajs to the proxy, because kafkajs connects to the advertised addresses of the brokers.
+ * Returns the function that stops the redirection.
  */
 export function connectThroughProxy(brokers: readonly string[], proxyPort: number): () => void {
   const brokerPorts = brokers.map((broker) => Number(broker.split(':').at(-1)))

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import { wrapConnect } from './wrapped-connect.ts'
 
-/** Tracks the connections that kafkajs opens in this process. */
+/** The connections that kafkajs opens in this process. */
 export type FollowedConnections = {
-  /** Resolves when the connections that are open now have emitted `close`. */
+  /** Resolves when all connections that are open at the call are closed. */
   closed(): Promise<void>
   /** Stops tracking new connections. */
   end(): void

@@ -10,14 +10,14 @@ export type ReadRecord = {
   readonly value: string
 }
 
-/** All records of a topic, read by a plain kafkajs consumer, by partition and offset. */
+/** Returns all records of a topic, sorted by partition and offset. */
 export async function readTopic(kafka: Kafka, topic: string): Promise<readonly ReadRecord[]> {
   const admin = kafka.admin()
   const groupId = `read-${randomUUID()}`
   const consumer = kafka.consumer({ groupId, maxWaitTimeInMs: 200 })
   await Promise.all([admin.connect(), consumer.connect()])
   try {
-    const ends = await eventually(() => admin.fetchTopicOffsets(topic)) // fails until every partition has a leader
+    const ends = await eventually(() => admin.fetchTopicOffsets(topic)) // Fails until every partition has a leader.
     const expected = ends.reduce((sum, { high, low }) => sum + Number(high) - Number(low), 0)
     const records: ReadRecord[] = []
     await consumer.subscribe({ topic, fromBeginning: true })

@@ -16,13 +16,12 @@ export type Planting = {
   readonly imports: number
   readonly chunks: number
   readonly contactsPerChunk?: number
-  /** The partition of all imports. By default the key of each import decides. */
+  /** By default, the key of each import selects the partition. */
   readonly partition?: number
 }
 
 export type DispatchScene = Awaited<ReturnType<typeof startDispatchScene>>
 
-/** Appends imports to the log and reads what a dispatcher wrote, without ingest. */
 async function openDispatchLog(own: OwnTopics) {
   const kafka: Kafka = own.kafka()
   const lane = createLane({ kafka, topic: topics.imports, topicPrefix: own.topicPrefix })
@@ -44,7 +43,7 @@ async function openDispatchLog(own: OwnTopics) {
     return planned.map(({ jobId }) => jobId)
   }
 
-  /** All delivery events, in the order of each partition. */
+  /** All delivery events, sorted by partition and offset. */
   async function facts(): Promise<readonly DeliveryEvent[]> {
     const records = await readTopic(kafka, own.nameOf(topics.deliveries.name))
     return records.flatMap((record) => {
@@ -78,7 +77,7 @@ async function openDispatchLog(own: OwnTopics) {
   }
 }
 
-/** Topics, an AI system and imports for dispatchers that the test starts. Without ingest and database. */
+/** Topics, a simulated AI system and dispatcher processes, without ingest and database. */
 export async function startDispatchScene(kafkaBrokers: readonly string[]) {
   const own = await createOwnTopics(kafkaBrokers)
   const ai = await startSimulatedAiSystem({ port: 0 })
@@ -96,12 +95,12 @@ export async function startDispatchScene(kafkaBrokers: readonly string[]) {
     ai,
     topics: own,
     ...log,
-    /** Waits until the AI system received `chunks` different chunks and the log has as many outcomes. */
+    /** Waits until the AI system has `chunks` delivered chunks and the log has at least `chunks` outcomes. */
     async delivered(chunks: number, withinMs = 60_000) {
       await eventually(
         async () => {
           const { chunks: taken } = ai.received()
-          if (taken < chunks) throw new Error(`${taken} of ${chunks} chunks were taken`)
+          if (taken < chunks) throw new Error(`${taken} of ${chunks} chunks were delivered`)
           const outcomes = await log.deliveries()
           if (outcomes < chunks) throw new Error(`${outcomes} of ${chunks} outcomes are in the log`)
         },
@@ -122,7 +121,7 @@ export async function startDispatchScene(kafkaBrokers: readonly string[]) {
   }
 }
 
-/** The outcomes of each chunk, by job and index. */
+/** The outcomes of each chunk, by `job_id/chunk_index`. */
 export function outcomesOf(facts: readonly DeliveryEvent[]): ReadonlyMap<string, readonly DeliveryEvent[]> {
   const outcomes = new Map<string, DeliveryEvent[]>()
   for (const fact of facts) {

@@ -23,21 +23,20 @@ import { createMemoryImportJobs } from '#test/twins/import-jobs.ts'
 
 export type MemoryApp = {
   readonly app: FastifyInstance
-  /** The key of a client with all permissions and no rate limit, unless the options say otherwise. */
   readonly apiKey: string
   readonly log: MemoryEventLog
 }
 
 type Options = Partial<HttpAppOptions> & {
-  /** Called with the app before any route is registered. */
+  /** Called before any route is registered. */
   readonly onApp?: (app: FastifyInstance) => void
-  /** Of the client; 0, the default, is unlimited. */
+  /** The rate limit of the client. 0, the default, means unlimited. */
   readonly ratePerSecond?: number
-  /** Of the client; all by default. */
+  /** The permissions of the client. All by default. */
   readonly permissions?: readonly Permission[]
 }
 
-/** All routes that `npm start` serves, in one app with in-memory stores. */
+/** An app with all routes of `npm start` and with in-memory stores. */
 export async function createMemoryApp(given: Options = {}): Promise<MemoryApp> {
   const { onApp, ratePerSecond = 0, permissions = allPermissions, ...options } = given
   const app = await createHttpApp({ log: silentLog, ...options })
@@ -59,7 +58,7 @@ export async function createMemoryApp(given: Options = {}): Promise<MemoryApp> {
     planner,
     clock: systemClock,
     newJobId: randomUUID,
-    pause: () => Promise.reject(new Error('A request waited for another with the same key.')),
+    pause: () => Promise.reject(new Error('A request waited for another request with the same key.')),
     leaseMs: 30_000,
     retentionMs: 3_600_000,
     waitMs: 0,

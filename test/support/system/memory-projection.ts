@@ -17,7 +17,7 @@ export type MemoryStore = ReadModelStore & ImportJobReader
 
 const folded: readonly TopicName[] = [topics.imports.name, topics.deliveries.name]
 
-/** A log, a consumer group and a store in memory; projectors that join the group. */
+/** Projectors with an in-memory log, consumer group and store. */
 export function createMemoryProjection() {
   const eventLog = createMemoryEventLog()
   const groups = createMemoryGroups()
@@ -47,7 +47,7 @@ export function createMemoryProjection() {
   const records = () => folded.flatMap((topic) => eventLog.records(topic))
   const ends = () => new Map(records().map(({ topic, partition, offset }) => [`${topic}/${partition}`, offset + 1]))
 
-  /** Waits until the positions are at the end of the log. Then the documents must be the fold of the whole log. */
+  /** Waits for the end of the log, then compares the documents with the fold of the whole log. */
   async function expectProjected(target: MemoryStore = store): Promise<void> {
     const places = records().map(({ topic, partition }) => ({ topic, partition }))
     await eventually(
@@ -64,16 +64,14 @@ export function createMemoryProjection() {
   return { eventLog, store, lines, subscribe, start, append, records, expectProjected }
 }
 
-/** These collections at revision 0. */
 export const collectionsOf = (...stores: readonly ReadModelStore[]) => ({
   current: async () => ({ revision: 0, stores }),
   confirm: async () => {},
 })
 
-/** Waits for the next iteration of the event loop. */
 export const nextIteration = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-/** Calls of `pass` wait until the test opens the gate. `reached` resolves at the first call. */
+/** `pass` waits for a call of `open`. `reached` resolves at the first call of `pass`. */
 export function createGate() {
   const { promise: opened, resolve: open } = Promise.withResolvers<void>()
   const { promise: reached, resolve: reach } = Promise.withResolvers<void>()

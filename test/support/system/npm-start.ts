@@ -6,20 +6,20 @@ import { freePort } from '#infra/backing-services/ports.ts'
 import { eventually } from '../eventually.ts'
 import { repositoryRoot } from '../repository-root.ts'
 
-/** The whole system, started by an npm script, with data and a port of its own. */
+/** The whole system, started by an npm script, with its own data directory and port. */
 export type NpmStart = {
   readonly url: string
   readonly dataDir: string
-  /** Resolves when `ready` is printed, to the milliseconds since the start. */
+  /** Waits for the `ready` line. Returns the duration in milliseconds. */
   start(): Promise<number>
   apiKey(): string
-  /** SIGKILL to npm and to the process that runs all services. Kafka and MongoDB go on. */
+  /** Sends SIGKILL to npm and to the process that runs all services. Kafka and MongoDB keep running. */
   kill(): Promise<void>
-  /** Ctrl-C in a terminal: SIGINT to the process group. Resolves to npm's exit code. */
+  /** Sends SIGINT to the process group, like Ctrl-C in a terminal. Returns the exit code of npm. */
   interrupt(): Promise<number | null>
   output(): string
   environment(): Record<string, string>
-  /** Ends what still runs and removes the data. */
+  /** Ends all processes and removes the data directory. */
   remove(): Promise<void>
 }
 

@@ -4,12 +4,11 @@ import { createLifecycle } from '#shared/runtime/lifecycle.ts'
 import type { Log, LogFields } from '#shared/runtime/log.ts'
 
 export type OwnDispatcher = {
-  /** The log lines so far. */
   readonly lines: readonly { readonly message: string; readonly fields: LogFields }[]
   stop(): Promise<void>
 }
 
-/** Starts a dispatcher in this process, without its HTTP server. `instrument` may wrap its ports. */
+/** Starts a dispatcher in this process, without its HTTP server. `instrument` can wrap the ports. */
 export async function startOwnDispatcher(
   environment: Readonly<Record<string, string>>,
   instrument: (ports: DispatcherPorts) => DispatcherPorts = (ports) => ports,

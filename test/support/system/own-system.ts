@@ -10,19 +10,18 @@ import { createMongo } from '#shared/adapters/mongo/connect.ts'
 import { removeOwnTopics } from '../backing/own-topics.ts'
 import { createProducer, type Producer } from '../http/producer.ts'
 
-/** All services in this process, with topics, groups, database and port of their own. */
+/** All services in this process, with their own topics, groups, database and port. */
 export type OwnSystem = {
   readonly url: string
   readonly apiKey: string
   readonly producer: Producer
   readonly ai: SimulatedAiSystem
   readonly environment: Readonly<Record<string, string>>
-  /** The lines that it logged at level error. */
   errorLines(): readonly string[]
   stop(): Promise<void>
-  /** Starts it again after `stop`, with the same data. */
+  /** Restarts the services after `stop`, with the same data. */
   start(): Promise<void>
-  /** Stops it and removes its topics, groups, database and files. */
+  /** Stops the services and removes topics, groups, database and files. */
   remove(): Promise<void>
 }
 

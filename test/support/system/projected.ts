@@ -10,7 +10,7 @@ import { asTexts, documentsOf, type History } from '../builders/job-history.ts'
 import { eventually } from '../eventually.ts'
 import { readTopic } from '../kafka/read-topic.ts'
 
-/** Appends a history like the services do: both topics concurrently, in batches. */
+/** Appends to both topics concurrently, in batches. */
 export async function appendHistory(own: OwnTopics, { imports, deliveries }: History): Promise<void> {
   const producer = own.kafka().producer()
   await producer.connect()
@@ -28,7 +28,7 @@ export async function appendHistory(own: OwnTopics, { imports, deliveries }: His
   await producer.disconnect()
 }
 
-/** The fold of the whole log, and the end of each partition of both topics. */
+/** Returns the documents that the whole log folds to, and the end offset of each partition. */
 export async function projectionOf(kafka: Kafka, nameOf: OwnTopics['nameOf']) {
   const records = []
   for (const { name: topic } of [topics.imports, topics.deliveries]) {
@@ -39,7 +39,7 @@ export async function projectionOf(kafka: Kafka, nameOf: OwnTopics['nameOf']) {
   return { documents: documentsOf(records), ends }
 }
 
-/** The stored positions of a collection, by topic and partition. */
+/** The stored positions of a collection, by `topic/partition`. */
 export async function positionsOf(db: Db, collection: string): Promise<ReadonlyMap<string, number>> {
   const places = [topics.imports, topics.deliveries].flatMap(({ name: topic }) =>
     Array.from({ length: partitionCount }, (_, partition) => ({ topic, partition })),
@@ -48,7 +48,7 @@ export async function positionsOf(db: Db, collection: string): Promise<ReadonlyM
   return new Map(found.map(({ topic, partition, offset }) => [`${topic}/${partition}`, offset]))
 }
 
-/** Waits until the positions are at the ends. Then the collection must hold exactly these documents, byte for byte. */
+/** Waits until the positions reach the end offsets, then compares the collection with the documents byte for byte. */
 export async function expectProjected(
   db: Db,
   { documents, ends }: Awaited<ReturnType<typeof projectionOf>>,

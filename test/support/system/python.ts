@@ -4,8 +4,8 @@ import { cacheDir, cached } from '#infra/backing-services/download.ts'
 import { runTool } from '#infra/backing-services/run-tool.ts'
 
 /**
- * Returns a folder for PYTHONPATH with the packages of a requirements file, checked against their hashes. They are
- * installed once per user, outside the repository. Throws when Python 3 or pip is missing.
+ * Installs the packages of a requirements file once per user and returns their folder for PYTHONPATH. pip checks the
+ * hashes. Throws when Python 3 or pip is missing.
  */
 export async function pythonPackages(requirements: string): Promise<string> {
   const hash = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 12)

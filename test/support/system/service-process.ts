@@ -5,19 +5,19 @@ import { eventually } from '../eventually.ts'
 import { repositoryRoot } from '../repository-root.ts'
 import { packageScript } from './package-scripts.ts'
 
-/** One service, or a fixture of one, as a process of its own. */
+/** One service, or a test fixture of a service, in a child process. */
 export type ServiceProcess = {
   readonly url: string
   readonly pid: number
   output(): string
   kill(signal: NodeJS.Signals): void
-  /** Resolves to the exit code, or to null when a signal ended the process. */
+  /** The exit code, or null when a signal ended the process. */
   readonly exited: Promise<number | null>
-  /** Sends SIGTERM, also to a process paused by SIGSTOP, and SIGKILL after 60 s. Resolves to the exit code. */
+  /** Sends SIGTERM, then SIGKILL after 60 s. Also ends a process that is paused by SIGSTOP. Returns the exit code. */
   stop(): Promise<number | null>
 }
 
-/** The Node options and variables in the script `start:<service>`. A fixture gets those of the service it is named after. */
+/** The Node options and variables of the script `start:<service>`. A fixture file has the name of its service. */
 function startOptionsFor(file: string) {
   const service = basename(file) === 'main.ts' ? basename(dirname(file)) : basename(file, '.ts')
   const words = packageScript(`start:${service}`).split(' ')
@@ -32,7 +32,7 @@ const pairOf = (assignment: string): readonly [string, string] => {
   return [name, value.join('=')]
 }
 
-/** Starts `file` (from the root of the repository) as its npm script does, on a free port, and waits until it is alive. */
+/** Starts `file` (relative to the repository) like its npm script, on a free port. Waits for GET /healthz. */
 export async function startServiceProcess(
   file: string,
   environment: Readonly<Record<string, string>>,

@@ -11,18 +11,18 @@ import { packageScript } from './package-scripts.ts'
 const fixture = join(import.meta.dirname, 'start-fixture', 'main.ts')
 
 export type StartProcess = Child & {
-  /** Resolves when the output matches, within 90 s. */
+  /** Waits at most 90 s for an output that matches. */
   until(text: RegExp): Promise<void>
 }
 
 type StartOptions = { readonly command?: readonly string[]; readonly environment?: Record<string, string> }
 
-/** A project whose `npm start` runs the fixture, with a data directory and a port of its own. */
+/** An npm project whose `npm start` runs the fixture, with its own data directory and port. */
 export async function startProject() {
   const root = mkdtempSync(join(tmpdir(), 'contact-import-start-'))
   const dataDir = join(root, 'data')
   const port = await freePort()
-  // The script of package.json, because what runs between npm and Node decides the exit code.
+  // Uses the real script of package.json, because a shell between npm and Node can change the exit code.
   const start = packageScript('start').replace('infra/start/main.ts', fixture)
   writeFileSync(join(root, 'package.json'), JSON.stringify({ scripts: { start } }))
   const starts: StartProcess[] = []
@@ -39,14 +39,13 @@ export async function startProject() {
     port,
     services,
     choices: () => readJson<RememberedChoices>(join(dataDir, 'backing-services.json')),
-    /** The processes in services.json. */
     processes,
     async start({ command = [process.execPath, fixture], environment = {} }: StartOptions = {}) {
       const started = await startProcess(command, root, { DATA_DIR: dataDir, HTTP_PORT: String(port), ...environment })
       starts.push(started)
       return started
     },
-    /** Kills what a failed test has left running. */
+    /** Kills all processes that still run after a failed test. */
     async remove() {
       for (const started of starts) started.kill('SIGKILL')
       for (const left of [...seen, ...processes()]) if (isRunning(left)) process.kill(left.pid, 'SIGKILL')
@@ -55,7 +54,7 @@ export async function startProject() {
   }
 }
 
-/** A process in a group of its own, as a terminal starts it: `kill('SIGINT')` is Ctrl-C. */
+/** Starts a process in its own group, so that `kill('SIGINT')` is like Ctrl-C in a terminal. */
 async function startProcess(
   [command = '', ...args]: readonly string[],
   cwd: string,
@@ -73,7 +72,7 @@ async function startProcess(
   return { ...child, until: (text) => eventually(matches(text), { withinMs: 90_000 }) }
 }
 
-/** A PATH on which only the named tools are found. */
+/** Creates a folder for PATH that contains only the named tools. */
 export function pathWith(root: string, tools: readonly string[]): string {
   const bin = mkdtempSync(join(root, 'bin-'))
   for (const tool of tools) {

@@ -26,7 +26,7 @@ test('an open data directory cannot be opened a second time; a closed one can', 
   expect(existsSync(join(path, 'services.json'))).toBe(false)
 })
 
-test('the lock of a killed process can be taken at once', async () => {
+test('the lock of a killed process is free immediately', async () => {
   const module = JSON.stringify(join(repositoryRoot, 'infra/backing-services/data-dir.ts'))
   const script = `import(${module}).then(async ({ openDataDir }) => {
     globalThis.kept = await openDataDir(${JSON.stringify(path)})
@@ -49,7 +49,7 @@ test('damaged files are read as empty', async () => {
   dataDir.close()
 })
 
-test('opening ends the recorded processes, even a paused one, and no process with other arguments', async () => {
+test('opening a data directory ends its recorded processes, even a paused one, but no process with other arguments', async () => {
   const args = ['-e', 'setInterval(() => {}, 1000)']
   const [left, other] = [spawn(process.execPath, args), spawn(process.execPath, args)]
   const recorded = { pid: left.pid ?? 0, args }
@@ -76,7 +76,7 @@ test('a server keeps its port from one start to the next while the port is free'
   dataDir.close()
 })
 
-test('the secrets key is made once, 32 bytes, readable by its owner alone', () => {
+test('the secrets key is created once, has 32 bytes and is readable only by its owner', () => {
   const key = secretsKey(path)
   expect(Buffer.from(key, 'base64')).toHaveLength(32)
   expect(secretsKey(path)).toBe(key)

@@ -16,23 +16,23 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(root, { recursive: true }))
 
-test('a clone without node_modules is not installed', () => {
+test('a clone without node_modules does not count as installed', () => {
   rmSync(join(root, 'node_modules'), { recursive: true })
   expect(isInstalled(root)).toBe(false)
 })
 
-test('an interrupted installation is not installed: npm has not written its list of packages', () => {
+test('an interrupted installation, without the package list of npm, does not count as installed', () => {
   expect(isInstalled(root)).toBe(false)
   write('package-lock.json', { 'node_modules/b': { version: '1.0.0', optional: true } })
   expect(isInstalled(root)).toBe(false)
 })
 
-test('an installation by npm of the versions in the lockfile is installed', () => {
+test('an installation with the versions of the lockfile counts as installed', () => {
   write('node_modules/.package-lock.json', { 'node_modules/a': { version: '1.2.3' } })
   expect(isInstalled(root)).toBe(true)
 })
 
-test('another version in the lockfile, or another package, is not installed', () => {
+test('an installation without a version or package of the lockfile does not count as installed', () => {
   write('node_modules/.package-lock.json', { 'node_modules/a': { version: '1.2.3' } })
   write('package-lock.json', { 'node_modules/a': { version: '1.3.0' } })
   expect(isInstalled(root)).toBe(false)
@@ -40,7 +40,7 @@ test('another version in the lockfile, or another package, is not installed', ()
   expect(isInstalled(root)).toBe(false)
 })
 
-test('a package whose folder was removed is not installed', () => {
+test('an installation with a missing package folder does not count as installed', () => {
   write('node_modules/.package-lock.json', { 'node_modules/a': { version: '1.2.3' } })
   rmSync(join(root, 'node_modules', 'a'), { recursive: true })
   expect(isInstalled(root)).toBe(false)

@@ -27,7 +27,7 @@ test('a pattern runs the files whose path contains it, without the checks', () =
   expect(plan('./test/unit/domain')).toEqual({ ...defaults, tiers })
 })
 
-test('only the tiers of matching files run, so that unit tests start neither Kafka nor MongoDB', () => {
+test('only tiers with matching files run, so that a unit test starts neither Kafka nor MongoDB', () => {
   expect(plan('services/ingest')).toMatchObject({
     tiers: [
       { name: 'unit', files: ['test/unit/services/ingest/planner.unit.test.ts'] },
@@ -45,7 +45,7 @@ test('several patterns run the files that contain one of them', () => {
   })
 })
 
-test('-t chooses tests by name, in all files or in the matching ones', () => {
+test('-t selects tests by name, in all files or in matching files', () => {
   expect(plan('-t', 'E.164')).toEqual({ ...defaults, testName: 'E.164', tiers: all('unit', 'integration', 'e2e') })
   expect(plan('phone', '-t', 'E.164')).toMatchObject({ testName: 'E.164', tiers: [{ name: 'unit' }] })
 })
@@ -55,7 +55,7 @@ test('--watch runs the unit tests, or the files that match', () => {
   expect(plan('--watch', 'shutdown')).toMatchObject({ watch: true, tiers: [{ name: 'integration' }] })
 })
 
-test('--ops runs the ops tests alone', () => {
+test('--ops runs only the ops tests', () => {
   expect(plan('--ops')).toEqual({ ...defaults, tiers: all('ops') })
 })
 
@@ -65,6 +65,6 @@ test.each([
   ['a pattern of another command', ['pages'], 'path that contains "pages"'],
   ['an unknown option', ['--fast'], 'Usage: npm test'],
   ['-t without a name', ['-t'], 'Usage: npm test'],
-])('%s is refused with a sentence', (_, args, sentence) => {
+])('%s is refused with a message', (_, args, sentence) => {
   expect(plan(...args)).toEqual({ is: 'refused', reason: expect.stringContaining(sentence) })
 })

@@ -30,7 +30,7 @@ test('a failure is printed with its file, its test and its message, and a file t
   })
 })
 
-test('a long message is cut', () => {
+test('a long message is truncated', () => {
   const message = Array.from({ length: 100 }, (_, i) => `${i} ${'x'.repeat(1_000)}`).join('\n')
   const report = {
     numPassedTests: 0,

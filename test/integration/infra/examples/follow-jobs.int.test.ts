@@ -17,7 +17,6 @@ import { pythonPackages } from '#test/support/system/python.ts'
 
 const examples = join(repositoryRoot, 'infra', 'examples')
 
-/** The event about the end of an import, as the projector writes it. */
 function outcome(type: 'ImportCompleted' | 'ImportFailed', jobId: string): EventRecord {
   const time = '2026-01-31T09:30:04.250Z'
   const counts = { total_contacts: 2, valid_contacts: 2, invalid_contacts: 0, sent_contacts: 1, failed_contacts: 1 }
@@ -28,7 +27,6 @@ function outcome(type: 'ImportCompleted' | 'ImportFailed', jobId: string): Event
   return toRecord({ type, data }, { source: eventSources.projector, time })
 }
 
-/** Creates a jobs topic for one test. */
 async function createJobsTopic(finished: (end: () => Promise<void>) => void) {
   const own = await createOwnTopics(inject('kafkaBrokers'))
   const lane = createLane({ kafka: own.kafka(), topic: topics.jobs, topicPrefix: own.topicPrefix })
@@ -43,7 +41,7 @@ async function createJobsTopic(finished: (end: () => Promise<void>) => void) {
   return {
     own,
     append,
-    /** Appends `count` outcomes, three of them twice, and returns their ids. */
+    /** Appends `count` outcomes and then the first three again. Returns the ids. */
     async appendOutcomes(count: number): Promise<readonly string[]> {
       const records = Array.from({ length: count }, (_, i) =>
         outcome(i % 3 === 0 ? 'ImportFailed' : 'ImportCompleted', randomUUID()),
@@ -69,7 +67,6 @@ const examplePrograms: readonly Example[] = [
   },
 ]
 
-/** Opens the SQLite file of an example for one query. */
 function queryFile<T>(file: string, ask: (database: DatabaseSync) => T): T {
   const database = new DatabaseSync(file, { timeout: 5_000 })
   try {
@@ -85,7 +82,7 @@ const readIds = (database: DatabaseSync): readonly string[] =>
     .all()
     .map((row) => String(row.ce_id))
 
-/** An example program with a SQLite file and a consumer group of its own. */
+/** An example program with its own SQLite file and consumer group. */
 async function install(example: Example, own: OwnTopics, finished: (end: () => Promise<void>) => void) {
   const folder = mkdtempSync(join(tmpdir(), 'contact-import-example-'))
   const file = join(folder, 'outcomes.sqlite')
@@ -115,7 +112,7 @@ async function install(example: Example, own: OwnTopics, finished: (end: () => P
     end,
     output,
     storedIds: () => queryFile(file, readIds),
-    /** Starts a transaction that reads the file, and leaves it open until `end`. */
+    /** Opens a read transaction on the file until `end`. */
     openReadTransaction() {
       const database = new DatabaseSync(file)
       database.exec('BEGIN')
@@ -131,7 +128,7 @@ async function install(example: Example, own: OwnTopics, finished: (end: () => P
   }
 }
 
-/** The group moves the partitions of a killed member only after its session timeout. */
+/** The group reassigns the partitions of a killed member only after its session timeout. */
 const afterSessionTimeout = { withinMs: 60_000 }
 
 describe.concurrent.each(examplePrograms)('the example in $name', (example) => {

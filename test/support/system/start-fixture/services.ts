@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 
-/** Answers every request on the port of the services with the environment variables that it got. */
+/** Answers every request with its environment variables. */
 export async function startDev(environment: Readonly<Record<string, string | undefined>>) {
   if (environment.FIXTURE_FAULT !== undefined) {
     throw Object.assign(new Error(environment.FIXTURE_FAULT), { code: 'config_invalid' })

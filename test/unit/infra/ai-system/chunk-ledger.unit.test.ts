@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { createChunkLedger, untracked } from '#infra/ai-system/chunk-ledger.ts'
 
 describe('chunk ledger', () => {
-  test('counts like a Map for any keys', () => {
+  test('counts equal those of a Map, for any keys', () => {
     const keys = fc.array(
       fc.oneof(fc.constantFrom('a', 'b', '', 'A0000000-0000-4000-8000-000000000000'), fc.uuid(), fc.string()),
     )
@@ -40,7 +40,7 @@ describe('chunk ledger', () => {
     expect([...ledger.counts()].map(({ key }) => key)).toEqual(keys)
   })
 
-  test('at its limit it tracks known keys and no new ones', () => {
+  test('at its limit the ledger counts known keys but no new keys', () => {
     const ledger = createChunkLedger(1)
     const chunk = { jobId: 'j', chunkIndex: 0, size: 1 }
     const known = ledger.entryOf({ key: 'a', ...chunk })

@@ -13,7 +13,7 @@ const statuses = (script: Script, requests: readonly Partial<typeof request>[], 
 }
 
 describe('script', () => {
-  test('rules with a number of times apply in their order', () => {
+  test('rules with `times` apply in order', () => {
     const script = {
       rules: [
         { times: 2, behave: { status: 503 } },
@@ -71,7 +71,7 @@ describe('script file', () => {
   })
   afterEach(() => rmSync(folder, { recursive: true }))
 
-  test('is read; a faulty file and a missing file are reported differently', () => {
+  test('a valid file is read; an invalid and a missing file give different errors', () => {
     const file = join(folder, 's.json')
     writeFileSync(file, '{"otherwise":{"status":202}}')
     expect(readScript(file)).toEqual({ otherwise: { status: 202 } })
@@ -83,7 +83,7 @@ describe('script file', () => {
 })
 
 describe('command', () => {
-  test('by default it answers without delay', () => {
+  test('the default options have no delay', () => {
     expect(parseCommand([])).toEqual({ port: 9090, host: '127.0.0.1', latencyMs: 0, seed: 1 })
   })
 
