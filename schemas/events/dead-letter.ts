@@ -42,7 +42,10 @@ export const DeadLetterHeaders: TObject = Type.Object({
   ),
   [offset]: Digits('The original offset of the record.'),
   [appendedAt]: Type.String({ ...Timestamp, description: 'When the record was appended to its original topic.' }),
-  [reason]: Type.Union(unreadableReasons.map((one) => Type.Literal(one))),
+  [reason]: Type.Union(
+    unreadableReasons.map((one) => Type.Literal(one)),
+    { description: 'Why the record could not be decoded.' },
+  ),
   [chunk]: Type.Optional(
     Type.String({
       description:
@@ -56,7 +59,10 @@ export const DeadLetterHeaders: TObject = Type.Object({
 
 export const DeadLetterMarkHeaders: TObject = Type.Object({
   [id]: Type.String({ description: 'The id of the dead letter.' }),
-  [mark]: Type.Union(deadLetterMarks.map((one) => Type.Literal(one))),
+  [mark]: Type.Union(
+    deadLetterMarks.map((one) => Type.Literal(one)),
+    { description: 'What the administrator did with the dead letter.' },
+  ),
 })
 
 /** One entry of `admin dead-letters list`. It contains no content of the record, which may be personal data. */
