@@ -6,7 +6,7 @@ const quotedPaths = /`((?:schemas|shared|services|infra|test)\/[\w./-]*)`/g
 const startedFiles = /\b(?:node|python3) ((?:services|infra|test)\/[\w./-]+)/g
 const scripts = /\bnpm run (?:--silent |-s )?([\w:-]+)/g
 
-/** The generator removes these folders while they are empty. */
+/** `npm run gen` deletes these folders when they are empty. */
 const isGeneratedFolder = (path: string): boolean => /^schemas\/generated\/[\w-]+\/?$/.test(path)
 
 const isDocument = ({ path }: SourceFile): boolean => path.endsWith('.md')
@@ -19,11 +19,8 @@ function scriptsOf(files: readonly SourceFile[]): readonly string[] {
   return Object.keys(known)
 }
 
-/**
- * Documents name only what exists: the target of each relative link, each file or folder written from the top of the
- * repository, each file that a command starts, and each npm script.
- */
-export const documentsNameWhatExists: Rule = (files) => {
+/** Checks relative links, repository paths in backquotes, files that a command starts, and npm scripts. */
+export const documentReferencesExist: Rule = (files) => {
   const paths = new Set(
     files.flatMap(({ path }) => path.split('/').map((_, depth, parts) => parts.slice(0, depth + 1).join('/'))),
   )
@@ -36,28 +33,27 @@ export const documentsNameWhatExists: Rule = (files) => {
     ]
       .map((to) => to.replace(/\/$/, ''))
       .filter((to) => !paths.has(to))
-      .map((to) => `${path} names ${to}, which does not exist.`),
+      .map((to) => `${path} refers to ${to}, which does not exist.`),
     ...matches(text, scripts)
       .filter((name) => !known.includes(name))
-      .map((name) => `${path} names the script ${name}, which package.json does not have.`),
+      .map((name) => `${path} refers to the npm script ${name}, which does not exist.`),
   ])
 }
 
-const sections = ['Context', 'Decision', 'Consequences', 'Rejected options']
-const maxDecisionLines = 24
+const adrSections = ['Context', 'Decision', 'Consequences', 'Rejected options']
+const maxAdrLines = 24
 
-/** Each decision has a number, the same four sections in the same order, and at most 24 lines. */
-export const decisionsHaveOneForm: Rule = (files) =>
+export const adrsFollowTheTemplate: Rule = (files) =>
   files
     .filter(({ path }) => path.startsWith('infra/docs/adr/'))
     .flatMap(({ path, text }) => {
       const lines = text.trimEnd().split('\n').length
       const number = Number(posix.basename(path).slice(0, 4))
       return [
-        ...(lines > maxDecisionLines ? [`${path} has ${lines} lines; the limit is ${maxDecisionLines}.`] : []),
+        ...(lines > maxAdrLines ? [`${path} has ${lines} lines; the limit is ${maxAdrLines}.`] : []),
         ...(text.startsWith(`# ${number}. `) ? [] : [`${path} does not begin with "# ${number}. ".`]),
-        ...(matches(text, /^## (.*)$/gm).join() === sections.join()
+        ...(matches(text, /^## (.*)$/gm).join() === adrSections.join()
           ? []
-          : [`${path} does not have the sections ${sections.join(', ')}.`]),
+          : [`${path} does not have the sections ${adrSections.join(', ')}.`]),
       ]
     })

@@ -1,8 +1,8 @@
 import { type Edge, edgesOf, isCode, type Rule, type SourceFile } from './source.ts'
 
 /**
- * What the files of a layer may import: path prefixes (`types` by `import type` only, never those of `except`) and
- * packages. Without `packages`, all packages are allowed that `vendors` does not reserve for other folders.
+ * The allowed imports of a layer, as path prefixes: `imports` except `except`, and `types` only with `import type`.
+ * Without `packages`, a layer may use every package that `vendors` does not reserve for other folders.
  */
 type Layer = {
   readonly at: string
@@ -25,7 +25,7 @@ const allShared = [
   'shared/read-model/',
 ]
 
-/** A file belongs to the first layer whose `at` is a prefix of its path. `*` is one folder, the file's own. */
+/** A file belongs to the first layer whose `at` is a prefix of its path. `*` stands for one folder name. */
 const layers: readonly Layer[] = [
   { at: 'schemas/', imports: ['schemas/'], packages: ['@sinclair/typebox'], builtins: false },
   {
@@ -70,16 +70,15 @@ const layers: readonly Layer[] = [
   { at: 'test/', imports: ['schemas/', 'shared/', 'services/', 'infra/', 'test/'], except: ['infra/bench/'] },
 ]
 
-/** The folders that may import a vendor's package, so that replacing a vendor changes one folder. */
+/** Replacing one of these packages must change only one folder of the program. */
 const vendors: Readonly<Record<string, readonly string[]>> = {
-  // Other teams copy the examples, so an example imports nothing from this repository.
+  // Other teams copy the examples, so the examples cannot use our adapters.
   kafkajs: ['shared/adapters/kafka/', 'infra/examples/', 'test/'],
   mongodb: ['shared/adapters/mongo/', 'infra/backing-services/', 'test/'],
   undici: ['shared/adapters/http/', 'infra/ai-system/', 'infra/bench/', 'test/'],
   'libphonenumber-js': ['shared/domain/phone.ts', 'test/'],
 }
 
-/** Allowed imports that the table does not allow, each with its reason. */
 const exceptions: readonly { readonly from: RegExp; readonly to: RegExp; readonly because: string }[] = [
   { from: /^services\/[^/]+\/compose\.ts$/, to: /^shared\/adapters\//, because: 'compose.ts wires the adapters' },
   {
@@ -105,7 +104,8 @@ const layerOf = (path: string): Layer | undefined => layers.find(({ at }) => pat
 
 function faultOf({ from, to, typeOnly }: Edge): string | null {
   const layer = layerOf(from)
-  if (layer === undefined) return `${from} is in no layer; name its folder in the table.`
+  if (layer === undefined)
+    return `${from} belongs to no layer; add its folder to the table in test/architecture/layers.ts.`
   if (to.is === 'file') return fileFault(from, layer, to.path, typeOnly)
   if (to.is === 'package') return packageFault(from, layer, to.name)
   return layer.builtins === false ? `${from} may not use ${to.name}: ${layer.at} is pure.` : null
@@ -121,12 +121,12 @@ function fileFault(from: string, layer: Layer, to: string, typeOnly: boolean): s
 
 function packageFault(from: string, layer: Layer, name: string): string | null {
   if (layer.packages !== undefined && !layer.packages.includes(name)) return `${from} may not use the package ${name}.`
-  const homes = vendors[name]
-  if (homes === undefined || homes.some((home) => from.startsWith(home))) return null
-  return `${from} may not use the package ${name}; it stays in ${homes[0]}.`
+  const folders = vendors[name]
+  if (folders === undefined || folders.some((folder) => from.startsWith(folder))) return null
+  return `${from} may not use the package ${name}; only ${folders[0]} may use it.`
 }
 
-/** Files import only what their layer allows. Type-only imports count. */
+/** Type-only imports count. */
 export const importsStayInLayers: Rule = (files) =>
   files.filter(isCode).flatMap((file) => edgesOf(file).flatMap((edge) => faultOf(edge) ?? []))
 
@@ -139,7 +139,7 @@ const graphOf = (files: readonly SourceFile[]): Graph =>
       .map((file) => [file.path, edgesOf(file).flatMap(({ to }) => (to.is === 'file' ? [to.path] : []))]),
   )
 
-/** No file imports itself through others, type-only imports included. Reports every cycle. */
+/** Type-only imports count. Reports at least one cycle of each group of files that import each other. */
 export const importsHaveNoCycles: Rule = (files) => {
   const graph = graphOf(files)
   const done = new Set<string>()

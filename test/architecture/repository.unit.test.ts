@@ -9,13 +9,13 @@ const tiers = (config.test?.projects ?? []).flatMap((project) =>
 )
 const files = repositoryFiles(fileURLToPath(new URL('../..', import.meta.url)))
 
-describe('the repository keeps its rules', () => {
-  test('the files of the repository and the tiers are found', () => {
+describe('the repository follows its rules', () => {
+  test('the list of files and the list of tiers are not empty', () => {
     expect(files.map(({ path }) => path)).toContain('schemas/events/catalogue.ts')
     expect(tiers.length).toBeGreaterThan(0)
   })
 
-  test.each(Object.entries(rulesOf(tiers)))('%s', (_promise, rule) => {
+  test.each(Object.entries(rulesOf(tiers)))('%s', (_ruleName, rule) => {
     expect(rule(files)).toEqual([])
   })
 })

@@ -1,11 +1,11 @@
-import { decisionsHaveOneForm, documentsNameWhatExists } from './documents.ts'
+import { adrsFollowTheTemplate, documentReferencesExist } from './documents.ts'
 import { importsHaveNoCycles, importsStayInLayers } from './layers.ts'
-import { namesAreSpecific, nothingIsTiedToOneMachine, portsAreTypes, topLevelIsAsLaidOut } from './shape.ts'
+import { namesAreSpecific, noFileDependsOnOneMachine, portsAreTypes, topLevelEntriesAreFixed } from './shape.ts'
 import { commentsStayShort, filesStayShort, functionsStayShort, portsStaySmall } from './sizes.ts'
 import type { Rule } from './source.ts'
-import { eventuallyDoesNotReadTheClock, everyTestIsRun, noTestIsLeftOut, testsDoNotSleep } from './tests.ts'
+import { eventuallyDoesNotReadTheClock, everyTestIsRun, noTestIsSkipped, testsDoNotSleep } from './tests.ts'
 
-/** Every rule of the repository, by its promise. `tiers` are the globs of the test runner's projects. */
+/** All rules by name. `tiers`: the globs of the Vitest projects. */
 export const rulesOf = (tiers: readonly string[]): Readonly<Record<string, Rule>> => ({
   'imports stay in their layers': importsStayInLayers,
   'imports have no cycles': importsHaveNoCycles,
@@ -14,13 +14,13 @@ export const rulesOf = (tiers: readonly string[]): Readonly<Record<string, Rule>
   'files have at most 300 lines': filesStayShort,
   'functions have at most 60 lines': functionsStayShort,
   'comments have at most 3 lines': commentsStayShort,
-  'the top folder has the fixed entries': topLevelIsAsLaidOut,
+  'the top folder has only the listed entries': topLevelEntriesAreFixed,
   'names are specific': namesAreSpecific,
-  'nothing is tied to one machine': nothingIsTiedToOneMachine,
-  'documents name what exists': documentsNameWhatExists,
-  'decisions have one form': decisionsHaveOneForm,
-  'a tier runs every test': everyTestIsRun(tiers),
-  'no test is left out': noTestIsLeftOut,
+  'no file depends on one machine': noFileDependsOnOneMachine,
+  'references in documents exist': documentReferencesExist,
+  'ADRs follow the template': adrsFollowTheTemplate,
+  'every test is run': everyTestIsRun(tiers),
+  'no test is skipped, focused or expected to fail': noTestIsSkipped,
   'tests do not sleep': testsDoNotSleep,
   'eventually does not read the clock': eventuallyDoesNotReadTheClock,
 })

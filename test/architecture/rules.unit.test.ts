@@ -12,10 +12,10 @@ const rules = rulesOf(['test/**/*.unit.test.ts', 'test/**/*.int.test.ts'])
 const tree = (files: Readonly<Record<string, string>>): readonly SourceFile[] =>
   Object.entries(files).map(([path, text]) => ({ path, text }))
 
-describe.each(Object.entries(rules))('%s', (promise, rule) => {
-  test('a case shows the rule to fail', () => expect(Object.keys(cases[promise] ?? {})).not.toEqual([]))
+describe.each(Object.entries(rules))('%s', (ruleName, rule) => {
+  test('at least one case breaks the rule', () => expect(Object.keys(cases[ruleName] ?? {})).not.toEqual([]))
 
-  test.each(Object.entries(cases[promise] ?? {}))('%s', (_name, { broken, faults, repaired }) => {
+  test.each(Object.entries(cases[ruleName] ?? {}))('%s', (_name, { broken, faults, repaired }) => {
     expect(rule(tree(broken))).toEqual(faults)
     expect(rule(tree(repaired))).toEqual([])
   })

@@ -5,11 +5,10 @@ const topLevel = new Set([
   ...['package.json', 'package-lock.json', 'tsconfig.json', 'README.md'],
 ])
 
-/** The top folder of the repository has five folders, four files and dotfiles. */
-export const topLevelIsAsLaidOut: Rule = (files) =>
+export const topLevelEntriesAreFixed: Rule = (files) =>
   [...new Set(files.map(({ path }) => path.split('/', 1).join('')))]
     .filter((entry) => !topLevel.has(entry) && !entry.startsWith('.'))
-    .map((entry) => `${entry} does not belong at the top; see the table of folders in README.md.`)
+    .map((entry) => `${entry} must not be in the top folder; see the table of folders in README.md.`)
 
 const vague = /(^|[^a-z])(managers?|helpers?|utils?|utilities|misc)([^a-z]|$)/
 const kebab = (name: string): string => name.replaceAll(/([a-z0-9])([A-Z])/g, '$1-$2').toLowerCase()
@@ -39,13 +38,12 @@ const serviceClasses = (program: Node): readonly string[] =>
     .map(({ id }) => nameOf(id))
     .filter((name) => name.endsWith('Service'))
 
-/** No file or export is named manager, helper, util or batch job, and no class is named SomethingService. */
 export const namesAreSpecific: Rule = (files) =>
   files.filter(isCode).flatMap((file) => [
-    ...(file.path.split('/').some(isVague) ? [`${file.path} has a name that fits anything.`] : []),
+    ...(file.path.split('/').some(isVague) ? [`${file.path} has a vague name.`] : []),
     ...exportedNames(syntaxOf(file))
       .filter(isVague)
-      .map((name) => `${file.path} exports ${name}, a name that fits anything.`),
+      .map((name) => `${file.path} exports ${name}, which is a vague name.`),
     ...serviceClasses(syntaxOf(file)).map((name) => `${file.path} has the class ${name}; use functions.`),
   ])
 
@@ -66,27 +64,26 @@ function isTypeStatement(statement: Node): boolean {
   return isType(statement.declaration) || isConstTuple(statement.declaration)
 }
 
-/** Ports are types, and constant tuples from which unions of literals are derived. */
+/** Constant tuples are allowed, because unions of literals derive from them. */
 export const portsAreTypes: Rule = (files) =>
   files
     .filter(({ path }) => path.startsWith('shared/ports/'))
     .flatMap((file) => {
       const { body } = syntaxOf(file)
       const statements = Array.isArray(body) ? body.filter(isNode) : []
-      return statements.every(isTypeStatement) ? [] : [`${file.path} holds more than types and constant tuples.`]
+      return statements.every(isTypeStatement) ? [] : [`${file.path} must contain only types and constant tuples.`]
     })
 
-const fetchedFrom =
+const registryAddress =
   /https?:\/\/[^\s"'`<>)]*(registry|npmjs|pypi|pythonhosted|repo1?\.maven|maven2|artifactory|nexus|goproxy|proxy\.golang)[^\s"'`<>)]*/i
 const machinePath = /(^|[\s"'`=(:,])\/(work|home|root|Users)\/[A-Za-z0-9_.-]+/m
-// The tests of this rule contain what the rule forbids.
-const mayNameThem = ({ path }: SourceFile): boolean => path.startsWith('test/architecture/')
+// The cases of this rule contain forbidden text.
+const isExempt = ({ path }: SourceFile): boolean => path.startsWith('test/architecture/')
 
-/** No file contains the address of a package registry or an absolute path of one machine. */
-export const nothingIsTiedToOneMachine: Rule = (files) =>
+export const noFileDependsOnOneMachine: Rule = (files) =>
   files
-    .filter((file) => !mayNameThem(file))
+    .filter((file) => !isExempt(file))
     .flatMap(({ path, text }) => [
-      ...(fetchedFrom.test(text) ? [`${path} names the address of a package registry.`] : []),
-      ...(machinePath.test(text) ? [`${path} names a path of one machine.`] : []),
+      ...(registryAddress.test(text) ? [`${path} contains the address of a package registry.`] : []),
+      ...(machinePath.test(text) ? [`${path} contains an absolute path of one machine.`] : []),
     ])

@@ -16,7 +16,6 @@ const maxFunctionLines = 60
 const maxPortMethods = 3
 const maxCommentLines = 3
 
-/** No code file has more than 300 lines. */
 export const filesStayShort: Rule = (files) =>
   files.filter(isCode).flatMap(({ path, text }) => {
     const lines = text.split('\n').length - (text.endsWith('\n') ? 1 : 0)
@@ -29,13 +28,12 @@ const isFunction = ({ type }: Node): boolean =>
 const isDescribe = ({ type, callee }: Node): boolean => type === 'CallExpression' && rootName(callee) === 'describe'
 const isTest = ({ type, callee }: Node): boolean => type === 'CallExpression' && /^(test|it)$/.test(rootName(callee))
 
-/** Whether the function declares tests, or is the body of a `describe`. */
 function groupsTests(node: Node, all: readonly Node[]): boolean {
   if ([...nodesIn(node)].some((inner) => isDescribe(inner) || isTest(inner))) return true
   return all.some((call) => isDescribe(call) && Array.isArray(call.arguments) && call.arguments.includes(node))
 }
 
-/** No function has more than 60 lines, inner functions included. Functions that only group tests are not counted. */
+/** Inner functions are checked too. Functions that only group tests may be longer. */
 export const functionsStayShort: Rule = (files) =>
   files.filter(isCode).flatMap((file) => {
     const all = [...nodesIn(syntaxOf(file))]
@@ -61,7 +59,7 @@ const isMethod = (member: Node): boolean => {
   return member.type === 'TSPropertySignature' && isNode(annotation) && annotation.type === 'TSFunctionType'
 }
 
-/** No port has more than three methods, so that a user of one depends only on what it calls. */
+/** Small ports: a caller should depend only on the methods that it calls. */
 export const portsStaySmall: Rule = (files) =>
   files
     .filter(({ path }) => path.startsWith('shared/ports/'))
@@ -76,13 +74,13 @@ export const portsStaySmall: Rule = (files) =>
         ),
     )
 
-/** Where a comment cannot begin: strings, templates and regular expressions, in the order of the text. */
+/** Strings, templates and regular expressions, in source order: `//` inside them does not begin a comment. */
 const literalsOf = (program: Node): readonly Span[] =>
   [...nodesIn(program)]
     .filter(({ type, value }) => type === 'TemplateElement' || (type === 'Literal' && typeof value !== 'number'))
     .toSorted((a, b) => a.start - b.start)
 
-/** Every comment; consecutive `//` lines are one. */
+/** Consecutive `//` lines count as one comment. */
 function commentsOf(file: SourceFile): readonly Span[] {
   const { text } = file
   const literals = literalsOf(syntaxOf(file))
@@ -99,7 +97,7 @@ function commentsOf(file: SourceFile): readonly Span[] {
   return comments
 }
 
-/** A docstring of an exported declaration, or the description of the whole file at its top. */
+/** The docstring of an exported declaration, or a description at the top of the file. */
 const mayBeLong = (text: string, { start, end }: Span): boolean =>
   text.startsWith('/**', start) && (/^\s*(export|import)\b/.test(text.slice(end)) || text.slice(0, start).trim() === '')
 
@@ -112,7 +110,6 @@ const linesOfText = (comment: string): number =>
         .trim() !== '',
   ).length
 
-/** No comment has more than three lines, except the docstrings of exported declarations. */
 export const commentsStayShort: Rule = (files) =>
   files.filter(isCode).flatMap((file) =>
     commentsOf(file)

@@ -3,13 +3,12 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { parseAst } from 'vitest/node'
 
-/** A file of the repository: its path from the top, with forward slashes. */
+/** `path` is relative to the root of the repository, with forward slashes. */
 export type SourceFile = { readonly path: string; readonly text: string }
 
-/** A rule takes all files and returns one sentence per fault; the sentence begins with the path. */
+/** A rule takes all files and returns one sentence for each fault. The sentence begins with the path. */
 export type Rule = (files: readonly SourceFile[]) => readonly string[]
 
-/** One dependency of a module: on a file of the repository, a Node module or a package. */
 export type Edge = {
   readonly from: string
   readonly typeOnly: boolean
@@ -20,7 +19,7 @@ export type Edge = {
 
 export type Node = Span & { readonly type: string; readonly [member: string]: unknown }
 
-/** A stretch of a file's text, by character offsets. */
+/** Offsets in UTF-16 code units; `end` is exclusive. */
 export type Span = { readonly start: number; readonly end: number }
 
 export const isCode = ({ path }: SourceFile): boolean => /\.m?[jt]s$/.test(path)
@@ -36,7 +35,7 @@ export const isNode = (value: unknown): value is Node =>
 
 const parsed = new WeakMap<SourceFile, Node>()
 
-/** The ESTree of a TypeScript or JavaScript file. TypeScript 7 has no programmatic parser; Vite's parser is oxc. */
+/** ESTree, parsed by oxc through Vite, because TypeScript 7 has no programmatic parser. */
 export function syntaxOf(file: SourceFile): Node {
   const known = parsed.get(file)
   if (known !== undefined) return known
@@ -51,7 +50,6 @@ function languageOf(path: string): 'js' | 'ts' | 'dts' {
   return /\.d\.[cm]?ts$/.test(path) ? 'dts' : 'ts'
 }
 
-/** This node and all nodes below it, in the order of the text. */
 export function* nodesIn(node: Node): Generator<Node> {
   yield node
   for (const member of Object.values(node)) {
@@ -59,7 +57,7 @@ export function* nodesIn(node: Node): Generator<Node> {
   }
 }
 
-/** The numbers of the first and last line of a node or comment, from 1. */
+/** Line numbers start at 1. */
 export function linesOf({ text }: SourceFile, { start, end }: Span) {
   const first = text.slice(0, start).split('\n').length
   return { first, last: first + text.slice(start, end).split('\n').length - 1 }
@@ -71,7 +69,7 @@ const literal = (node: unknown): string | null =>
 const onlyTypes = (specifiers: unknown, kind: 'importKind' | 'exportKind'): boolean =>
   Array.isArray(specifiers) && specifiers.length > 0 && specifiers.every((one) => isNode(one) && one[kind] === 'type')
 
-/** `test` of `test`, `test.each`, `test.only.each(…)`. */
+/** Returns `test` for `test`, `test.each` and `test.only.each(…)`. */
 export function rootName(node: unknown): string {
   if (!isNode(node)) return ''
   if (node.type === 'Identifier') return String(node.name)
@@ -98,7 +96,7 @@ function reference(node: Node): { specifier: string; typeOnly: boolean } | null 
     case 'TSImportType':
       return found(node.source ?? node.argument, true)
     default: {
-      // `new URL('./worker.ts', import.meta.url)` names the file of a worker thread; it is a dependency too.
+      // `new URL('./worker.ts', import.meta.url)` is a dependency on the file of a worker thread.
       if (!isUrlOfFile(node)) return null
       const url = found(Array.isArray(node.arguments) ? node.arguments[0] : null, false)
       return url !== null && /^\.{1,2}\/.*\.m?[jt]s$/.test(url.specifier) ? url : null
@@ -113,7 +111,6 @@ function resolve(from: string, specifier: string): Edge['to'] {
   return { is: 'package', name: specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/') }
 }
 
-/** All dependencies of one file, type-only ones included. */
 export const edgesOf = (file: SourceFile): readonly Edge[] =>
   [...nodesIn(syntaxOf(file))].flatMap((node) => {
     const found = reference(node)
@@ -122,7 +119,7 @@ export const edgesOf = (file: SourceFile): readonly Edge[] =>
       : [{ from: file.path, typeOnly: found.typeOnly, to: resolve(file.path, found.specifier) }]
   })
 
-/** The files of the working tree, committed or not, except ignored ones. */
+/** Includes uncommitted files, but not files that Git ignores. */
 export function repositoryFiles(root: string): readonly SourceFile[] {
   const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
     cwd: root,

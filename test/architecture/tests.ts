@@ -13,9 +13,9 @@ import {
 
 const isNamedAsTest = ({ path }: SourceFile): boolean => /\.(test|spec)\.[cm]?[jt]sx?$/.test(path)
 const inTests = ({ path }: SourceFile): boolean => path.startsWith('test/')
-const tested = /^(test|it|describe|suite)$/
+const testFunctions = /^(test|it|describe|suite)$/
 
-/** Declares tests at the top level of the file, not in a function that other files call. */
+/** Ignores tests inside functions, because a test file may import and call the function. */
 const declaresTests = (file: SourceFile): boolean => {
   const { body } = syntaxOf(file)
   return (Array.isArray(body) ? body.filter(isNode) : []).some(
@@ -23,14 +23,10 @@ const declaresTests = (file: SourceFile): boolean => {
       statement.type === 'ExpressionStatement' &&
       isNode(statement.expression) &&
       statement.expression.type === 'CallExpression' &&
-      tested.test(rootName(statement.expression.callee)),
+      testFunctions.test(rootName(statement.expression.callee)),
   )
 }
 
-/**
- * A tier runs every test file, and a test file runs every shared suite. `tiers` are the globs of the test runner's
- * projects.
- */
 export const everyTestIsRun =
   (tiers: readonly string[]): Rule =>
   (files) => {
@@ -48,27 +44,26 @@ export const everyTestIsRun =
       ...code
         .filter(({ path }) => path.startsWith('test/contract/') && !imported.has(path))
         .filter((file) => !isRun(file) && [...nodesIn(syntaxOf(file))].some(isTestCall))
-        .map(({ path }) => `${path} is a suite that no test file imports.`),
+        .map(({ path }) => `${path} declares a shared suite that no test file imports.`),
     ]
   }
 
-const isTestCall = (node: Node): boolean => node.type === 'CallExpression' && tested.test(rootName(node.callee))
+const isTestCall = (node: Node): boolean => node.type === 'CallExpression' && testFunctions.test(rootName(node.callee))
 
-const escapes = /^(only|skip|todo|fails)$/
-const escapeIn = (node: Node): string | null => {
-  if (node.type !== 'MemberExpression' || !tested.test(rootName(node.object))) return null
+const forbiddenModifiers = /^(only|skip|todo|fails)$/
+const forbiddenModifierIn = (node: Node): string | null => {
+  if (node.type !== 'MemberExpression' || !testFunctions.test(rootName(node.object))) return null
   const name = isNode(node.property) ? String(node.property.name ?? node.property.value) : ''
-  return escapes.test(name) ? name : null
+  return forbiddenModifiers.test(name) ? name : null
 }
 
-/** No test is skipped, run alone, left to do, or expected to fail. */
-export const noTestIsLeftOut: Rule = (files) =>
+export const noTestIsSkipped: Rule = (files) =>
   files
     .filter((file) => isCode(file) && inTests(file))
     .flatMap((file) =>
       [...nodesIn(syntaxOf(file))].flatMap((node) => {
-        const name = escapeIn(node)
-        return name === null ? [] : [`${file.path} uses .${name}; every test must run.`]
+        const name = forbiddenModifierIn(node)
+        return name === null ? [] : [`${file.path} uses .${name}; every test must run and pass.`]
       }),
     )
 
@@ -94,7 +89,7 @@ const resolvesEmpty = (callback: Node, resolve: string): boolean =>
         node.arguments.length === 0,
     ))
 
-/** `new Promise((resolve) => setTimeout(resolve, …))`. A timer that rejects or resolves to a value is a deadline. */
+/** `new Promise((resolve) => setTimeout(resolve, …))`. A timer that rejects or resolves with a value is a deadline, not a sleep. */
 const isSleep = (node: Node): boolean => {
   if (node.type !== 'NewExpression' || !isNode(node.callee) || node.callee.name !== 'Promise') return false
   const executor: unknown = Array.isArray(node.arguments) ? node.arguments[0] : null
@@ -115,17 +110,16 @@ const blocks = ({ type, callee }: Node): boolean =>
   isNode(callee.property) &&
   callee.property.name === 'wait'
 
-/** `eventually` waits between two attempts. Fixtures may imitate slow programs. */
+/** `eventually` waits between two attempts, and fixtures simulate slow programs. */
 const mayWait = ({ path }: SourceFile): boolean => path === 'test/support/eventually.ts' || path.includes('/fixtures/')
 
-/** A test waits for a condition, never for time to pass. */
 export const testsDoNotSleep: Rule = (files) =>
   files
     .filter((file) => isCode(file) && inTests(file) && !mayWait(file))
     .filter((file) => importsTimers(file) || [...nodesIn(syntaxOf(file))].some((node) => isSleep(node) || blocks(node)))
     .map(({ path }) => `${path} sleeps; wait for a condition with eventually() from test/support/eventually.ts.`)
 
-/** `eventually(() => expect(Date.now())…)`, which waits for time to pass. */
+/** `eventually(() => expect(Date.now())…)` is a sleep. */
 const waitsForTime = (node: Node): boolean =>
   node.type === 'CallExpression' &&
   rootName(node.callee) === 'eventually' &&
@@ -138,8 +132,7 @@ const waitsForTime = (node: Node): boolean =>
       callee.property.name === 'now',
   )
 
-/** No condition of `eventually` reads the clock. */
 export const eventuallyDoesNotReadTheClock: Rule = (files) =>
   files
     .filter((file) => isCode(file) && inTests(file) && [...nodesIn(syntaxOf(file))].some(waitsForTime))
-    .map(({ path }) => `${path} waits for time with eventually(); wait for what happens then.`)
+    .map(({ path }) => `${path} reads the clock in eventually(); wait for an observable condition instead.`)

@@ -1,7 +1,7 @@
 type Tree = Readonly<Record<string, string>>
 
-/** The faults that a rule reports of a broken tree, and the repaired tree, of which the rule reports none. */
+/** `faults` are the faults of `broken`. The rule reports no fault in `repaired`. */
 type Case = { readonly broken: Tree; readonly faults: readonly string[]; readonly repaired: Tree }
 
-/** By the promise of a rule, then by what the case shows. */
+/** The keys are the name of the rule and the name of the case. */
 export type Cases = Readonly<Record<string, Readonly<Record<string, Case>>>>

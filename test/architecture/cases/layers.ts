@@ -1,6 +1,5 @@
 import type { Cases } from './cases.ts'
 
-/** Trees that break the rules of `layers.ts`. */
 export const layerCases: Cases = {
   'imports stay in their layers': {
     'schemas import only schemas': {
@@ -22,10 +21,10 @@ export const layerCases: Cases = {
       faults: ['shared/domain/a.ts may not import shared/ports/clock.ts.'],
       repaired: { 'shared/domain/a.ts': "export type A = import('./b.ts').B" },
     },
-    'the phone library stays in phone.ts': {
+    'only phone.ts imports the phone library': {
       broken: { 'shared/domain/import/plan.ts': "import x from 'libphonenumber-js/max'" },
       faults: [
-        'shared/domain/import/plan.ts may not use the package libphonenumber-js; it stays in shared/domain/phone.ts.',
+        'shared/domain/import/plan.ts may not use the package libphonenumber-js; only shared/domain/phone.ts may use it.',
       ],
       repaired: { 'shared/domain/phone.ts': "import x from 'libphonenumber-js/max'" },
     },
@@ -69,16 +68,16 @@ export const layerCases: Cases = {
         'services/ingest/a.ts': "new URL('./worker.ts', import.meta.url); new URL('../..', import.meta.url)",
       },
     },
-    'vendors stay behind their adapters': {
+    'only its adapter imports a vendor package': {
       broken: {
         'services/query/compose.ts': "import { MongoClient } from 'mongodb'",
         'services/dispatcher/compose.ts': "import { Kafka } from 'kafkajs'",
         'shared/runtime/a.ts': "import { request } from 'undici'",
       },
       faults: [
-        'services/query/compose.ts may not use the package mongodb; it stays in shared/adapters/mongo/.',
-        'services/dispatcher/compose.ts may not use the package kafkajs; it stays in shared/adapters/kafka/.',
-        'shared/runtime/a.ts may not use the package undici; it stays in shared/adapters/http/.',
+        'services/query/compose.ts may not use the package mongodb; only shared/adapters/mongo/ may use it.',
+        'services/dispatcher/compose.ts may not use the package kafkajs; only shared/adapters/kafka/ may use it.',
+        'shared/runtime/a.ts may not use the package undici; only shared/adapters/http/ may use it.',
       ],
       repaired: {
         'shared/adapters/mongo/a.ts': "import { MongoClient } from 'mongodb'",
@@ -91,7 +90,7 @@ export const layerCases: Cases = {
       faults: ['services/dev/a.ts may not import infra/a.ts.', 'services/dev/a.ts may not import test/b.ts.'],
       repaired: { 'test/unit/a.ts': "import '../../infra/a.ts'" },
     },
-    'benchmarks use the builders of the tests; tests import no benchmark': {
+    'benchmarks import only test/support, and tests import no benchmark': {
       broken: {
         'infra/bench/a.ts': "import '../../test/unit/b.ts'",
         'infra/setup/a.ts': "import '#test/support/builders/b.ts'",
@@ -109,12 +108,12 @@ export const layerCases: Cases = {
     },
     'a new folder needs a line in the table': {
       broken: { 'shared/novelty/a.ts': "import './b.ts'" },
-      faults: ['shared/novelty/a.ts is in no layer; name its folder in the table.'],
+      faults: ['shared/novelty/a.ts belongs to no layer; add its folder to the table in test/architecture/layers.ts.'],
       repaired: { 'shared/runtime/a.ts': "import './b.ts'" },
     },
   },
   'imports have no cycles': {
-    'through types and re-exports': {
+    'a cycle through type imports and re-exports': {
       broken: {
         'schemas/a.ts': "import type { B } from './b.ts'",
         'schemas/b.ts': "export { c } from './c.ts'",

@@ -1,9 +1,8 @@
 import type { Cases } from './cases.ts'
 
-/** Trees that break the rules of `sizes.ts`. */
 export const sizeCases: Cases = {
   'files have at most 300 lines': {
-    '301 lines are one too many': {
+    'a file of 301 lines': {
       broken: { 'schemas/a.ts': '\n'.repeat(301), 'schemas/generated/errors.md': '\n'.repeat(900) },
       faults: ['schemas/a.ts has 301 lines; the limit is 300.'],
       repaired: { 'schemas/a.ts': '\n'.repeat(300) },
@@ -28,7 +27,7 @@ export const sizeCases: Cases = {
     },
   },
   'ports have at most 3 methods': {
-    'methods and members that are functions': {
+    'methods and members of a function type': {
       broken: {
         'shared/ports/a.ts': 'export type A = { a(): void; b(): void; c: () => void; readonly d: () => void }',
         'shared/ports/b.ts': 'export interface B {\n  a(): void\n  b(): void\n  c(): void\n  d(): void\n}',
@@ -41,7 +40,7 @@ export const sizeCases: Cases = {
     },
   },
   'comments have at most 3 lines': {
-    'lines and blocks, but not docstrings of exports': {
+    'line and block comments, but not docstrings of exports': {
       broken: {
         'schemas/a.ts': 'const a = 1\n// 1\n// 2\n// 3\n// 4\nconst b = 2 /* 1\n2\n3\n4 */',
         'schemas/b.ts': "import 'x'\n/**\n * 1\n * 2\n * 3\n * 4\n */\nconst b = 2",

@@ -1,8 +1,7 @@
 import type { Cases } from './cases.ts'
 
-/** Trees that break the rules of `tests.ts`. */
 export const testCases: Cases = {
-  'a tier runs every test': {
+  'every test is run': {
     'a name that no tier matches': {
       broken: { 'test/unit/a.test.ts': '', 'shared/a.unit.test.ts': '', 'test/unit/b.spec.ts': '' },
       faults: ['test/unit/a.test.ts', 'shared/a.unit.test.ts', 'test/unit/b.spec.ts'].map(
@@ -10,34 +9,34 @@ export const testCases: Cases = {
       ),
       repaired: { 'test/unit/a.unit.test.ts': '' },
     },
-    'tests in a file that does not look like one': {
+    'tests in a file without a test suffix': {
       broken: { 'test/unit/a.ts': "describe.each([1])('a', () => {})" },
       faults: ['test/unit/a.ts is in no tier; name it *.unit.test.ts, *.int.test.ts or *.e2e.test.ts below test/.'],
       repaired: { 'test/support/a.ts': "export const suite = () => test('a', () => {})" },
     },
     'a shared suite that no test file runs': {
       broken: { 'test/contract/log.ts': "export const logContract = () => describe('log', () => {})" },
-      faults: ['test/contract/log.ts is a suite that no test file imports.'],
+      faults: ['test/contract/log.ts declares a shared suite that no test file imports.'],
       repaired: {
         'test/contract/log.ts': "export const logContract = () => describe('log', () => {})",
         'test/unit/memory-log.unit.test.ts': "import { logContract } from '../contract/log.ts'\nlogContract()",
       },
     },
   },
-  'no test is left out': {
+  'no test is skipped, focused or expected to fail': {
     'no only, skip, todo or fails': {
       broken: {
         'test/a.unit.test.ts':
           "test.only('a', f)\ndescribe.skip('b', f)\nit.todo('c')\ntest.only.each([1])('d', f)\ntest.fails('e', f)",
       },
       faults: ['only', 'skip', 'todo', 'only', 'fails'].map(
-        (name) => `test/a.unit.test.ts uses .${name}; every test must run.`,
+        (name) => `test/a.unit.test.ts uses .${name}; every test must run and pass.`,
       ),
       repaired: { 'test/a.unit.test.ts': "test('a', f)\ntest.each([1])('b', f)\nlist.only" },
     },
   },
   'tests do not sleep': {
-    'by a timer': {
+    'timers and Atomics.wait': {
       broken: {
         'test/a.ts': 'await new Promise((resolve) => setTimeout(resolve, 100))',
         'test/b.ts': 'await new Promise((done) => { globalThis.setTimeout(() => done(), 100) })',
@@ -56,9 +55,9 @@ export const testCases: Cases = {
     },
   },
   'eventually does not read the clock': {
-    'in its condition': {
+    'a condition that calls Date.now': {
       broken: { 'test/a.ts': 'await eventually(() => expect(Date.now()).toBeGreaterThan(later))' },
-      faults: ['test/a.ts waits for time with eventually(); wait for what happens then.'],
+      faults: ['test/a.ts reads the clock in eventually(); wait for an observable condition instead.'],
       repaired: { 'test/a.ts': 'const start = performance.now()\nawait eventually(() => expect(list).toEqual([]))' },
     },
   },
