@@ -8,7 +8,7 @@ import type { Claim, ClaimOutcome, IdempotencyKeys, PlanInputs } from '#shared/p
 import type { Refused } from './planning/plan.ts'
 import type { Planner } from './planning/planner.ts'
 
-/** The log is read from this long before the claim, because the clocks of ingest and broker may differ. */
+/** Read the log from this long before the claim: the clocks of ingest and the broker may differ. */
 const clockSkewMs = 60_000
 const pollIntervalMs = 100
 
@@ -24,7 +24,7 @@ export type ImportRequest = {
 /**
  * - accepted: the import is in the log; `response` is the 202 body, byte for byte
  * - refused: the body is invalid or too large; the key is released
- * - uncertain: it is unknown whether the log contains the import; the same request, repeated, will find out
+ * - uncertain: the log may contain the import; a repeat of the request reads the log
  */
 export type AcceptOutcome =
   | { readonly is: 'accepted'; readonly response: string; readonly jobId: string; readonly replayed: boolean }
@@ -48,7 +48,7 @@ type Deps = {
   readonly maxContacts: number
 }
 
-/** Claims the key, plans, appends, and stores the response. `accepted` only after both stores have confirmed. */
+/** Claims the key, plans, appends, stores the response. `accepted`: both stores confirmed their writes. */
 export const createAcceptImport = (deps: Deps) =>
   async function acceptImport(request: ImportRequest): Promise<AcceptOutcome> {
     const outcome = await claimOrWait(request, deps)
@@ -66,7 +66,6 @@ export const createAcceptImport = (deps: Deps) =>
     }
   }
 
-/** Claims the key. While another request holds it, waits up to `waitMs` for its response or the end of its lease. */
 async function claimOrWait(request: ImportRequest, deps: Deps): Promise<ClaimOutcome> {
   const { keys, clock, newJobId, pause, leaseMs, retentionMs, waitMs, maxContacts } = deps
   const { clientId, key, payloadHash, correlationId } = request
@@ -82,7 +81,7 @@ async function claimOrWait(request: ImportRequest, deps: Deps): Promise<ClaimOut
   }
 }
 
-/** Releases the key when nothing was sent to the log. */
+/** Does not release the key after an ambiguous append: the records may still arrive. */
 async function acceptFirst(claim: Claim, request: ImportRequest, deps: Deps): Promise<AcceptOutcome> {
   const planned = await plan(claim, request, deps).catch(async (error: unknown) => {
     await deps.keys.release(claim)
@@ -108,14 +107,14 @@ async function acceptFirst(claim: Claim, request: ImportRequest, deps: Deps): Pr
 }
 
 /**
- * Reads the log first, because an earlier holder may have appended before it failed. Its records may still arrive later:
- * so the repeated records are marked, and readers identify events by their ids.
+ * Reads the log first: an earlier holder may have appended the import. Its records may also arrive later. Therefore the
+ * new records are marked as repeats, and consumers identify events by id.
  */
 async function takeOver(claim: Claim, request: ImportRequest, deps: Deps): Promise<AcceptOutcome> {
-  const found = await findAccepted(claim, deps)
+  const found = await findAcceptedResponse(claim, deps)
   if (found !== null) return finish(claim, found, request, deps)
   const planned = await plan(claim, request, deps)
-  // The refusal depends on the body and the claim alone, so no other holder can have appended this import.
+  // The refusal depends only on the body and the claim, so no other holder can have appended this import.
   if (planned.is === 'refused') await deps.keys.release(claim)
   if (planned.is !== 'planned') return planned
   const appended = await deps.appender.append(planned.records)
@@ -123,7 +122,7 @@ async function takeOver(claim: Claim, request: ImportRequest, deps: Deps): Promi
   return appended.is === 'refused' ? { is: 'refused', error: 'payload_too_large' } : { is: 'uncertain' }
 }
 
-/** Plans with the inputs stored in the claim, but with the phone metadata of this process, which the event names. */
+/** Takes the limits from the claim, but the metadata version from this process: its library parses the phones. */
 const plan = (claim: Claim, request: ImportRequest, { planner }: Deps) =>
   planner.plan({
     body: request.body,
@@ -141,8 +140,7 @@ const plan = (claim: Claim, request: ImportRequest, { planner }: Deps) =>
     },
   })
 
-/** The 202 body of the job's `ImportAccepted`; null when the log does not contain that event. */
-async function findAccepted({ jobId, createdAt }: Claim, { appender, reader }: Deps): Promise<string | null> {
+async function findAcceptedResponse({ jobId, createdAt }: Claim, { appender, reader }: Deps): Promise<string | null> {
   const since = Date.parse(createdAt) - clockSkewMs
   for await (const record of reader.read(topics.imports.name, appender.partitionFor(jobId), since)) {
     if (record.key !== jobId || record.headers[headerNames.type] !== 'ImportAccepted') continue
@@ -154,7 +152,7 @@ async function findAccepted({ jobId, createdAt }: Claim, { appender, reader }: D
   return null
 }
 
-/** Stores the response. If a later holder has the claim, its response has the same bytes and is used. */
+/** A later holder of the claim stores the same bytes, so `finish` then returns the stored response. */
 async function finish(claim: Claim, response: string, request: ImportRequest, deps: Deps): Promise<AcceptOutcome> {
   const finished = await deps.keys.finish(claim, response, deps.clock.now())
   if (finished) return { is: 'accepted', response, jobId: claim.jobId, replayed: false }
@@ -164,7 +162,7 @@ async function finish(claim: Claim, response: string, request: ImportRequest, de
       return { is: 'accepted', response: current.claim.response, jobId: current.claim.jobId, replayed: true }
     case 'yours':
       if (current.claim.jobId === claim.jobId) return takeOver(current.claim, request, deps)
-      // The claim expired during this request, and this call made a new one. The import is already in the log.
+      // The claim expired during this request, and `claimOrWait` created a new claim. The import is already in the log.
       await deps.keys.release(current.claim)
       return { is: 'accepted', response, jobId: claim.jobId, replayed: false }
     case 'conflict':

@@ -39,7 +39,7 @@ type Instrument = (ports: IngestPorts) => IngestPorts
 
 const clientId = 'contact-import.ingest'
 
-/** The parts of ingest without its HTTP server, in the order in which they start, and its routes. */
+/** The routes of ingest, its health checks, and its parts in start order, without the HTTP server. */
 export function ingestParts(config: IngestConfig, log: Log, instrument: Instrument = (ports) => ports) {
   const stores = createStores(config, log)
   const { mongo, probe, lane, reader } = stores

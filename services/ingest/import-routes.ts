@@ -29,10 +29,8 @@ type Deps = {
 
 const json = 'application/json; charset=utf-8'
 
-/** `Retry-After` in seconds. */
 const retryAfterSeconds = { inProgress: 1, overloaded: 1, uncertain: 5 } as const
 
-/** POST /v1/contacts/import. */
 export const importRoutes = (deps: Deps) =>
   async function routes(app: FastifyInstance): Promise<void> {
     const { guard, verifySignature, settings } = deps
@@ -61,12 +59,10 @@ export const importRoutes = (deps: Deps) =>
     })
   }
 
-/** A request without a body has zero bytes. */
 const bytesOf = (body: unknown): Uint8Array => (body instanceof Uint8Array ? body : new Uint8Array())
 
 type Exchange = ClientExchange & { readonly body: Uint8Array }
 
-/** A client's own settings come before those of the service. */
 const planInputs = (client: ApiClient, settings: Deps['settings']) => ({
   chunkSize: client.chunkSize ?? settings.chunkSize,
   region: client.region ?? settings.defaultRegion,

@@ -6,10 +6,7 @@ import { ServiceError } from '#shared/errors/service-error.ts'
 
 const visibleAscii = /^[\x21-\x7e]+$/
 
-/**
- * The Idempotency-Key: 1 to 255 visible ASCII characters. Throws `idempotency_key_missing` or
- * `idempotency_key_invalid`.
- */
+/** Throws `idempotency_key_missing` or, unless 1 to 255 visible ASCII characters, `idempotency_key_invalid`. */
 export function readIdempotencyKey(headers: IncomingHttpHeaders): string {
   const key = headers['idempotency-key']
   if (key === undefined) throw new ServiceError('idempotency_key_missing')
@@ -19,10 +16,7 @@ export function readIdempotencyKey(headers: IncomingHttpHeaders): string {
   return key
 }
 
-/**
- * X-Debug: `true` or `false` in any case; absent is false. Throws `header_invalid` for any other value, because a
- * mistyped dry run must not send contacts.
- */
+/** Throws `header_invalid` unless X-Debug is `true`, `false` or absent: a mistyped dry run must not send contacts. */
 export function isDryRun(headers: IncomingHttpHeaders): boolean {
   const value = headers['x-debug']
   if (value === undefined) return false
@@ -50,14 +44,14 @@ export function requireJson(headers: IncomingHttpHeaders): void {
 
 const inflate = promisify(gunzip)
 
-/** Any body may inflate to this size, the default limit of a body. */
+/** Bodies up to this size, the default of MAX_BODY_BYTES, may have any compression ratio. */
 const uncheckedRatioBytes = 8 * 1024 * 1024
-/** Larger bodies may be at most this many times their compressed size. Contacts compress by about 10, bombs by 1,000. */
+/** Ratio limit of larger bodies. Contacts compress by a factor of about 10, decompression bombs by about 1,000. */
 const maxInflateRatio = 200
 
 /**
- * The body after content decoding (RFC 9110 §8.4), at most `limit` bytes. Throws `payload_too_large` as soon as the
- * limit or the ratio is exceeded, and `invalid_encoding` when the bytes are not gzip.
+ * Decodes the body (RFC 9110 §8.4). Throws `payload_too_large` above `limit` bytes or the ratio limit, and
+ * `invalid_encoding` when the bytes are not gzip.
  */
 export async function decodeBody(wire: Uint8Array, encoding: string | undefined, limit: number): Promise<Uint8Array> {
   if (encoding?.toLowerCase() !== 'gzip') return wire

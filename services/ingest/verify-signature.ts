@@ -4,7 +4,6 @@ import { ServiceError } from '#shared/errors/service-error.ts'
 import type { Clock, Instant } from '#shared/ports/clock.ts'
 
 export type SignedRequest = {
-  /** Header values as sent; undefined when the header is absent. */
   readonly signature: string | undefined
   readonly timestamp: string | undefined
   /** The body as received, before content decoding. */
@@ -15,7 +14,6 @@ export type SignatureRules = {
   /** The active secrets as issued, at least one. Their UTF-8 bytes are the HMAC keys. */
   readonly secrets: readonly string[]
   readonly now: Instant
-  /** Largest difference between the timestamp and now, in either direction. */
   readonly skewMs: number
 }
 
@@ -24,8 +22,7 @@ export type SignatureFault = 'signature_missing' | 'timestamp_out_of_range' | 's
 const hexDigest = /^[0-9a-f]{64}$/i
 
 /**
- * Checks the signature of a request; null means valid. X-Signature must be the hex HMAC-SHA256 (RFC 2104) of
- * X-Timestamp, a line feed and the body, with one of the secrets. The comparison takes constant time.
+ * Null: X-Signature is the hex HMAC-SHA256 (RFC 2104) of X-Timestamp, a line feed and the body, with a valid secret.
  */
 export function signatureFault(request: SignedRequest, rules: SignatureRules): SignatureFault | null {
   const { signature, timestamp, wire } = request
@@ -40,7 +37,7 @@ export function signatureFault(request: SignedRequest, rules: SignatureRules): S
   return matches.includes(true) ? null : 'signature_invalid'
 }
 
-/** Throws a `ServiceError` with the code of the fault unless the request is signed with one of the secrets. */
+/** Throws a `ServiceError` with the fault as its code unless one of the secrets signed the request. */
 export type VerifySignature = (secrets: readonly string[], headers: IncomingHttpHeaders, wire: Uint8Array) => void
 
 export const createVerifySignature = ({
@@ -66,10 +63,7 @@ const singleValue = (value: string | string[] | undefined) => (Array.isArray(val
 const dateTime =
   /^(\d{4})-(0[1-9]|1[0-2])-(\d\d)[Tt]([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60)(\.\d+)?(?:[Zz]|([+-])([01]\d|2[0-3]):([0-5]\d))$/
 
-/**
- * The instant of an RFC 3339 date-time with any offset, in milliseconds since the epoch with a fraction; null for other
- * text. A leap second is valid at the end of a month in UTC only (§5.7), and counts as the second after it.
- */
+/** Milliseconds since the epoch; null unless RFC 3339. A leap second (§5.7) is read as the following second. */
 export function parseTimestamp(text: string): number | null {
   const [match, year, month, day, hour, minute, second, fraction = '', sign, offsetHour = '0', offsetMinute = '0'] =
     dateTime.exec(text) ?? []

@@ -2,21 +2,20 @@ import { type CountryCode, isSupportedCountry, parsePhoneNumberFromString } from
 import metadata from 'libphonenumber-js/metadata.max.json'
 import library from 'libphonenumber-js/package.json' with { type: 'json' }
 
-/** The region that applies to numbers without a country code: ISO 3166-1 alpha-2, upper case. */
+/** The region of numbers without a country code: ISO 3166-1 alpha-2, upper case. */
 export type Region = CountryCode
 
-/** The version of the phone metadata. Another version may accept other numbers. */
+/** Other versions of the metadata may accept other numbers. */
 export const phoneMetadataVersion = `libphonenumber-js ${library.version} max`
 
-/** True when the phone metadata contains the region. */
 export const isRegion = (text: string): text is Region => isSupportedCountry(text)
 
 /** ITU-T E.164, section 6.1. The parser also accepts longer numbers, which cannot be called from abroad. */
 const maxDigits = 15
 
 /**
- * The number in E.164, or null when the text is not a valid phone number by libphonenumber. The first rule that gives a
- * valid number decides. Ambiguous numbers are refused: a call to a wrong person is worse than a refused contact.
+ * Returns the number in E.164, or null when libphonenumber does not accept it as valid. The first of five rules that
+ * gives a valid number decides. Rejects ambiguous numbers: a call to the wrong person is worse than a rejected contact.
  */
 export function normalizePhone(input: string, region: Region): string | null {
   const text = readPhoneText(input)
@@ -37,20 +36,16 @@ function parseInRegion({ digits }: PhoneText, region: Region): string | null {
     (digits.startsWith(callingCode) ? parseNational(callingCode, digits.slice(callingCode.length)) : null) ??
     // 4. A national number.
     parseNational(callingCode, digits) ??
-    // 5. The number of another country without the plus, unless it may be a mistyped number of the region.
+    // 5. A number of another country without the plus, unless it may be a mistyped number of the region.
     (afterTrunk !== null && lengths.has(afterTrunk.length) ? null : parseUnchanged(digits))
   )
 }
 
-/** The digits of a phone number as written, and whether a plus precedes them. No rule of a country is applied yet. */
 type PhoneText = { readonly plus: boolean; readonly digits: string }
 
 const plainNumber = /^(\+?)([0-9]+)$/
 
-/**
- * Line breaks and other control characters are not spaces: the digits before and after one may be two numbers. Only
- * parentheses may also stand before the first and after the last digit, because they may enclose these digits.
- */
+/** Without line breaks and other control characters, because they may separate two numbers. */
 const space = '\\p{Zs}\\t'
 const separator = `[${space}\\p{Dash}\\u00AD./\\uFF0E\\uFF0F()\\uFF08\\uFF09]`
 const formattedNumber = new RegExp(
@@ -61,10 +56,7 @@ const separators = new RegExp(separator, 'gu')
 const nonAsciiDigit = /[^0-9]/gu
 const decimalDigit = /^\p{Nd}$/u
 
-/**
- * Reads a phone number: digits of any script, one leading plus (also full-width), and between the digits spaces,
- * hyphens, dashes, dots, slashes and parentheses. Null for other text, for example with letters or an extension.
- */
+/** Accepts digits of any script. Returns null for texts with letters or an extension. */
 function readPhoneText(input: string): PhoneText | null {
   const text = input.trim()
   const plain = plainNumber.exec(text)
@@ -75,7 +67,7 @@ function readPhoneText(input: string): PhoneText | null {
   return { plus: match[1] !== undefined, digits }
 }
 
-/** Each script's decimal digits 0 to 9 are ten consecutive code points (Unicode Standard, section 4.6). */
+/** The decimal digits 0 to 9 of a script are ten consecutive code points (Unicode Standard, section 4.6). */
 function asciiDigit(digit: string): string {
   const codePoint = digit.codePointAt(0) ?? 0
   let zero = codePoint
@@ -83,14 +75,13 @@ function asciiDigit(digit: string): string {
   return String((codePoint - zero) % 10)
 }
 
-/** The parser also handles trunk prefixes after the calling code, such as +44 (0)20. */
+/** `parseFully` also handles a trunk prefix after the calling code, such as +44 (0)20. */
 function parseInternational(digits: string): string | null {
   return isSurelyValid(digits) ? `+${digits}` : parseFully(digits)
 }
 
 /**
- * Parses a national number. The parser may rewrite it by a rule of the country (Argentina: 11 15 … is +54 9 11 …), but
- * must not drop digits: the caller has removed the trunk prefix, and a second prefix is a mistake.
+ * The library may rewrite a number (Argentina: 11 15 … becomes +54 9 11 …) but must not remove a second trunk prefix.
  */
 function parseNational(callingCode: string, nationalNumber: string): string | null {
   const digits = callingCode + nationalNumber
@@ -100,11 +91,9 @@ function parseNational(callingCode: string, nationalNumber: string): string | nu
   return nationalNumber.endsWith(number.slice(1 + callingCode.length)) ? null : number
 }
 
-/** The number of these very digits; null when it is invalid or the parser would rewrite it. */
 const parseUnchanged = (digits: string): string | null =>
   isSurelyValid(digits) || parseFully(digits) === `+${digits}` ? `+${digits}` : null
 
-/** The result of the full parser for `+digits`. The input is digits only, so no rule of the parser for text applies. */
 function parseFully(digits: string): string | null {
   if (digits.length > maxDigits) return null
   const number = parsePhoneNumberFromString(`+${digits}`, { extract: false })
@@ -112,7 +101,7 @@ function parseFully(digits: string): string | null {
   return number.number
 }
 
-/** True: the full parser would return these digits unchanged. False: unknown. About thirty times as fast. */
+/** True: `parseFully` returns these digits unchanged. False: unknown. About 30 times faster than `parseFully`. */
 function isSurelyValid(digits: string): boolean {
   if (digits.length > maxDigits) return false
   for (let length = 1; length <= 3; length += 1) {
@@ -122,7 +111,7 @@ function isSurelyValid(digits: string): boolean {
   return false
 }
 
-/** Compiled on first use: most processes see few countries, and compiling all patterns would slow down each start. */
+/** Compiled on first use: compiling the patterns of all countries would slow down each start. */
 const fastPatterns = new Map<string, RegExp | null>()
 
 function fastPattern(callingCode: string): RegExp | null {
@@ -134,7 +123,6 @@ function fastPattern(callingCode: string): RegExp | null {
   return pattern
 }
 
-/** The columns of the library's metadata that are used here, for one country. */
 type NumberingPlan = {
   readonly callingCode: string
   readonly trunkPrefix: string
@@ -172,7 +160,7 @@ function numberingPlan(row: readonly unknown[]): NumberingPlan {
   }
 }
 
-/** The plans of all countries with this calling code, the main country's first; none for an unknown code. */
+/** The main country comes first. Empty for an unknown calling code. */
 function plansOf(callingCode: string): readonly NumberingPlan[] {
   const own = Object.hasOwn(metadata.country_calling_codes, callingCode)
   const regions = own ? (metadata.country_calling_codes[callingCode] ?? []) : []
@@ -182,9 +170,9 @@ function plansOf(callingCode: string): readonly NumberingPlan[] {
 }
 
 /**
- * Matches only national numbers that libphonenumber accepts unchanged. The library removes or rewrites a national prefix,
- * selects the country by leading digits or else by the first matching type, and tests that country's patterns. The
- * pattern does not match where the prefix rule might change the number.
+ * Matches only national numbers that libphonenumber accepts unchanged. Follows the library: prefix rule, then the
+ * country by leading digits or first matching type, then its patterns. No match where the prefix rule might change the
+ * number.
  */
 function compileFastPattern(callingCode: string): RegExp | null {
   const plans = plansOf(callingCode)
@@ -209,7 +197,7 @@ const typePattern = ({ pattern, lengths }: NumberingPlan['types'][number]): stri
 type RegionPlan = {
   readonly callingCode: string
   readonly trunkPrefix: string
-  /** The possible numbers of digits of a national number, of any country with this calling code. */
+  /** The lengths of national numbers in all countries with this calling code. */
   readonly lengths: ReadonlySet<number>
 }
 

@@ -3,15 +3,15 @@ import type { AttemptResult } from '#shared/domain/delivery/classify-attempt.ts'
 export type { AttemptResult }
 
 export type ChunkRequest = {
-  /** The data of the `ChunkPlanned` event, byte for byte: the request body. */
+  /** The request body: the data of the `ChunkPlanned` event, byte for byte. */
   readonly body: Uint8Array
-  /** The same on every attempt of a chunk. */
+  /** All attempts of a chunk use the same key. */
   readonly idempotencyKey: string
   readonly correlationId: string
   readonly traceparent?: string
 }
 
 export interface AiSystem {
-  /** Makes one attempt, which ends within its time limit. Never throws. */
+  /** Makes one attempt and enforces its time limit. Never throws. */
   deliver(request: ChunkRequest): Promise<AttemptResult>
 }

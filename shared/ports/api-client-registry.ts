@@ -2,16 +2,14 @@ import type { Timestamp } from '#schemas/primitives.ts'
 import type { ApiClient } from './api-clients.ts'
 import type { Instant } from './clock.ts'
 
-/** The settings of a client that an administrator chooses. */
 export type ApiClientSettings = Pick<
   ApiClient,
   'name' | 'permissions' | 'ratePerSecond' | 'allow' | 'region' | 'locale' | 'chunkSize'
 > & {
-  /** Whether this client's imports must be signed. */
   readonly signing: boolean
 }
 
-/** A client as an administrator sees it, without keys and secrets. */
+/** Contains no secret. */
 export type RegisteredClient = ApiClientSettings & {
   readonly clientId: string
   readonly createdAt: Timestamp
@@ -25,37 +23,29 @@ export type RegisteredClient = ApiClientSettings & {
   }[]
 }
 
-/** New credentials in plain text, returned once: the store keeps only a hash or ciphertext. Null: none was issued. */
+/** New credentials in plain text, returned only once: the store keeps a hash or ciphertext. Null: not issued. */
 export type IssuedSecrets = { readonly apiKey: string | null; readonly signingSecret: string | null }
 
-/**
- * - done: the client after the change, and the issued credentials
- * - unknown: no client has this id
- * - revoked: the client is revoked, which is final; nothing changed
- * - not_signing: the client has no signing secret to rotate; nothing changed
- */
+/** Revoked: revocation is final. Not signing: the client has no signing secret. Both change nothing. */
 export type RegistryOutcome =
   | { readonly is: 'done'; readonly client: RegisteredClient; readonly issued: IssuedSecrets }
   | { readonly is: 'unknown' | 'revoked' | 'not_signing' }
 
-/**
- * The API clients and their settings. Changes take effect within 5 s on every instance.
- * Throws `DependencyLost` when the store cannot be reached.
- */
+/** Changes take effect within 5 s on every instance. Throws `DependencyLost` when the store cannot be reached. */
 export interface ApiClientRegistry {
   create(settings: ApiClientSettings, now: Instant): Promise<RegisteredClient & IssuedSecrets>
-  /** All clients, also the revoked ones, oldest first. */
+  /** All clients, including revoked ones, oldest first. */
   list(now: Instant): Promise<readonly RegisteredClient[]>
   /** Turning signing on issues a secret. Turning it off deletes the secrets. */
   update(clientId: string, changes: Partial<ApiClientSettings>, now: Instant): Promise<RegistryOutcome>
 }
 
-/** The credentials of API clients; otherwise as `ApiClientRegistry`. */
+/** Throws `DependencyLost` when the store cannot be reached. */
 export interface ApiClientCredentials {
-  /** Final: all keys stop working, and no new key can be issued. Idempotent. */
+  /** Final: all keys become invalid, and no new key can be issued. Idempotent. */
   revoke(clientId: string, now: Instant): Promise<RegistryOutcome>
-  /** Issues a new key. The former key stays valid for `graceMs`; older keys end at once. */
+  /** Issues a new key. The former key stays valid for `graceMs`; older keys expire immediately. */
   rotateKey(clientId: string, graceMs: number, now: Instant): Promise<RegistryOutcome>
-  /** Issues a new signing secret. The former secret stays valid for `graceMs`; older secrets end at once. */
+  /** Issues a new secret. The former secret stays valid for `graceMs`; older secrets expire immediately. */
   rotateSecret(clientId: string, graceMs: number, now: Instant): Promise<RegistryOutcome>
 }

@@ -1,14 +1,13 @@
 import type { Language } from '#schemas/errors.ts'
 import type { Permission } from '#schemas/http/contracts.ts'
 
-/** The settings of an API client that a request needs. */
 export type ApiClient = {
   readonly clientId: string
   readonly name: string
   readonly permissions: readonly Permission[]
-  /** Requests per second; 0 is unlimited; null is the default of the service. */
+  /** Requests per second. 0: unlimited. Null: the default of the service. */
   readonly ratePerSecond: number | null
-  /** CIDR blocks; empty allows any address. */
+  /** CIDR blocks; an empty list allows any address. */
   readonly allow: readonly string[]
   /** The active signing secrets, newest first; empty when signing is off. */
   readonly signingSecrets: readonly string[]
@@ -19,8 +18,8 @@ export type ApiClient = {
 
 export interface ApiClients {
   /**
-   * The client of an API key; null when the key is malformed, unknown, revoked or expired. Keys are compared in constant
-   * time. Changes take effect within 5 s. Throws `DependencyLost` when the store is unavailable.
+   * Null: malformed, unknown, revoked or expired. Compares keys in constant time. Changes take effect within 5 s.
+   * Throws `DependencyLost` when the store cannot be reached.
    */
   authenticate(apiKey: string): Promise<ApiClient | null>
 }

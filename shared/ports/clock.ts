@@ -6,8 +6,8 @@ export interface Clock {
 }
 
 export interface Timers {
-  /** Calls `work` once after `ms` milliseconds. The returned function cancels that. */
+  /** Calls `work` once after `ms` milliseconds. The returned function cancels the call. */
   after(ms: number, work: () => void): () => void
-  /** Resolves after `ms` milliseconds, or at once when the signal is aborted. Never rejects. */
+  /** Resolves after `ms` milliseconds, or immediately when the signal is aborted. Never rejects. */
   pause(ms: number, signal?: AbortSignal): Promise<void>
 }

@@ -4,7 +4,7 @@ import type { Instant } from './clock.ts'
 
 export type { RawHeaders, RawParts, RawRecord } from '#shared/domain/events/record.ts'
 
-/** A record to append. Without `partition`, the key decides (murmur2, as in every Kafka client). */
+/** Without `partition`, the murmur2 hash of the key selects one, as in the Java client of Kafka. */
 export type NewRecord = {
   readonly topic: TopicName
   readonly key: string
@@ -13,7 +13,7 @@ export type NewRecord = {
   readonly value: Uint8Array
 }
 
-/** A record read from the log. Records of other writers may lack a key or a value. */
+/** Records of other programs may lack a key or a value. */
 export type LogRecord = {
   readonly topic: TopicName
   readonly partition: number
@@ -22,15 +22,15 @@ export type LogRecord = {
   readonly key: string | null
   readonly headers: Readonly<Record<string, string>>
   readonly value: Uint8Array | null
-  /** Key and headers as bytes; absent when the log holds them as text. */
+  /** Key and headers as bytes. Absent in the in-memory log, which stores text. */
   readonly raw?: RawParts
 }
 
 /**
  * - appended: acknowledged by all in-sync replicas
- * - refused: the log stored nothing and never accepts these records (too large)
- * - overloaded: nothing was or will be sent: the queue is full or the log cannot be reached
- * - ambiguous: the log may hold the records, now or a little later, or not
+ * - refused: the records are too large; they were not stored, and a repeat cannot succeed
+ * - overloaded: the queue is full or the log is unreachable; the records were not and will not be sent
+ * - ambiguous: not acknowledged; the log may contain the records, or store them later
  */
 export type AppendOutcome =
   | { readonly is: 'appended' }
@@ -39,11 +39,11 @@ export type AppendOutcome =
   | { readonly is: 'ambiguous'; readonly cause: unknown }
 
 export interface EventAppender {
-  /** The partition of the key, in every topic. */
+  /** The same for every topic, because all topics have the same number of partitions. */
   partitionFor(key: string): number
   /**
-   * Appends the records as one batch: all or none, in order. Rejects only when they belong to more than one topic or
-   * partition. `urgent` ignores the limits of the queue, for events that already happened and must reach the log.
+   * Appends the records as one batch: all or none, in order. Rejects only when the records have more than one topic or
+   * partition. `urgent` bypasses the queue limits, for events that already happened and must reach the log.
    */
   append(records: readonly NewRecord[], options?: { readonly urgent?: boolean }): Promise<AppendOutcome>
 }
@@ -54,17 +54,17 @@ export interface RawAppender {
 }
 
 export interface EventReader {
-  /** The partition's records from the first one appended at or after `since` to the end at the time of this call. */
+  /** Reads from the first record appended at or after `since` to the end of the partition at the time of this call. */
   read(topic: TopicName, partition: number, since: Instant): AsyncIterable<LogRecord>
 }
 
 export interface EventLogProbe {
-  /** Returns whether the log answers within this time. Never throws. */
+  /** True if the log responds within this time. Never throws. */
   probe(withinMs: number): Promise<boolean>
 }
 
-/** Deletes records, in topics that can be rebuilt from others. Throws `DependencyLost`. */
+/** For topics that can be rebuilt from other topics. Throws `DependencyLost`. */
 export interface LogTrimmer {
-  /** Deletes the records of a partition below the offset. Returns how many there were. */
+  /** Deletes the records below the offset. Returns the number of deleted records. */
   removeBefore(topic: TopicName, partition: number, offset: number): Promise<number>
 }

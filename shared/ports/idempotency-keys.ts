@@ -1,7 +1,7 @@
 import type { Timestamp } from '#schemas/primitives.ts'
 import type { Instant } from './clock.ts'
 
-/** All inputs of an import's plan except the body. Stored with the claim, so that a repeat gives the same plan. */
+/** All inputs of the plan except the body. The claim stores them, so that a repeat gives the same plan. */
 export type PlanInputs = {
   readonly chunkSize: number
   readonly maxContacts: number
@@ -37,9 +37,9 @@ export type ClaimRequest = Pick<
 }
 
 /**
- * - yours: the caller holds the lease; if `claim.fence` > 1, an earlier holder may already have appended the import
+ * - yours: the caller holds the lease; if `claim.fence` > 1, an earlier holder may have appended the import
  * - replay: the response is stored; this access is counted
- * - in_progress: another holder has a running lease
+ * - in_progress: the lease of another holder has not expired
  * - conflict: the key was used with another payload
  */
 export type ClaimOutcome =
@@ -55,8 +55,7 @@ export interface IdempotencyKeys {
   /** Stores the response and counts the first access. Returns false when a later holder has the claim. */
   finish(claim: Claim, response: string, now: Instant): Promise<boolean>
   /**
-   * Deletes an unfinished claim so that the key can be used again. Does nothing when a later holder has the claim. Call
-   * this only when no holder of the claim has appended the import or may still append it.
+   * Deletes an unfinished claim of this holder. Call this only if no holder appended or may still append the import.
    */
   release(claim: Claim): Promise<void>
 }

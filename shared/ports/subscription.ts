@@ -6,19 +6,20 @@ export type Position = TopicPartition & { readonly offset: number }
 export type Commit = Position & { readonly metadata?: string }
 export type CommittedPosition = Position & { readonly metadata: string }
 
-/** Callbacks of one member of a consumer group. All except `records` are called synchronously. */
+/** All callbacks except `records` are synchronous. */
 export type SubscriptionHandlers = {
   /**
-   * A generation begins: this member owns these partitions. All of them are paused and unread. `memberKept` is false
-   * unless this generation directly follows this member's last one: another member may have owned any partition since.
+   * A generation begins: this member owns these partitions. All are paused and have no read position. `memberKept` is
+   * true only if this member also belonged to the previous generation; otherwise another member may have owned the
+   * partitions.
    */
   assigned(partitions: readonly TopicPartition[], memberKept: boolean): void
-  /** A rebalance begins. Until the next `assigned` nothing may be committed and no new work may start. */
+  /** A rebalance begins. Until the next `assigned`, do not commit and do not start new work. */
   rebalancing(): void
   /**
-   * The next records of one partition, in order. Must copy, enqueue and return, without waiting for slow work. Called
-   * once per iteration of the event loop, so that a large fetch does not delay other input.
-   * When it throws or rejects, the error is logged and the same records are delivered again after a short pause.
+   * The next records of one partition, in order. Must return without waiting for slow work. Called once per iteration
+   * of the event loop, so that a large fetch does not delay other input. After an error, the same records are delivered
+   * again.
    */
   records(records: readonly LogRecord[]): void | Promise<void>
 }
@@ -26,30 +27,29 @@ export type SubscriptionHandlers = {
 export interface GroupMembership {
   start(handlers: SubscriptionHandlers): Promise<void>
   /**
-   * True while this member certainly owns its partitions: false from `rebalancing` to `assigned`, and when no heartbeat
-   * was answered for a session timeout, because the group may have removed this member.
+   * True while this member certainly owns its partitions. False during a rebalance, and after a session timeout without
+   * an acknowledged heartbeat, because the group may have removed this member.
    */
   isCurrentMember(): boolean
   /** Leaves the group. Idempotent. */
   stop(): Promise<void>
 }
 
-/** Nothing happens when this member does not own the partition. */
+/** The methods do nothing for a partition that this member does not own. */
 export interface PartitionReading {
-  /** Reads from this offset on, and resumes the partition if it was paused. */
   open(position: Position): void
   pause(partition: TopicPartition): void
   resume(partition: TopicPartition): void
 }
 
 export interface GroupOffsets {
-  /** The group's committed positions (the next offset to read). Partitions without one are absent. */
+  /** Committed positions (the next offset to read). Omits partitions without one. */
   committed(partitions: readonly TopicPartition[]): Promise<readonly CommittedPosition[]>
-  /** The first offset that each partition still holds. */
+  /** The log start offset of each partition. */
   beginnings(partitions: readonly TopicPartition[]): Promise<readonly Position[]>
   /** Throws when the group does not accept commits of this member. */
   commit(positions: readonly Commit[]): Promise<void>
 }
 
-/** A member of a consumer group that chooses itself where to read and what to commit. */
+/** A consumer group member whose user chooses the offsets to read and to commit. */
 export type Subscription = GroupMembership & PartitionReading & GroupOffsets

@@ -2,26 +2,22 @@ import type { ContactInput } from '#schemas/contact.ts'
 import type { PlannedContact } from '#shared/domain/import/plan.ts'
 import { canonicalJson } from './fast/scan-json.ts'
 
-/** The contacts of one request, in request order. Their tags and fields are byte ranges of `json`, which is UTF-8. */
+/** All contacts of a request, in request order. Tags and fields are byte ranges of `json`, which is UTF-8. */
 export type EncodedContacts = { readonly json: Buffer; readonly contacts: readonly EncodedContact[] }
 
 export type EncodedContact = {
-  /** As the client wrote it. */
   readonly phone: string
-  /** The JSON array of the tags; both 0 when the contact has none. */
+  /** The range of the JSON array of tags; 0 and 0 without tags. */
   readonly tagsStart: number
   readonly tagsEnd: number
-  /** The JSON object of `additionalFields`; both 0 when the contact has none. */
+  /** The range of the JSON object of `additionalFields`; 0 and 0 without fields. */
   readonly fieldsStart: number
   readonly fieldsEnd: number
-  /** False: the ranges may contain spaces or escapes that JSON.stringify would write in another way. */
+  /** False: spaces or escapes in the ranges may differ from the output of JSON.stringify. */
   readonly canonical: boolean
 }
 
-/**
- * Encodes parsed contacts. `additionalFields` are written as JSON.stringify writes them. `expectedBytes` is the size of
- * the first buffer; a larger result only costs a copy.
- */
+/** `expectedBytes` is the size of the first buffer. If the JSON is longer, the buffer grows by copying. */
 export function encodeContacts(contacts: readonly ContactInput[], expectedBytes: number): EncodedContacts {
   let json: Buffer = Buffer.allocUnsafe(expectedBytes)
   let at = 0
@@ -51,10 +47,10 @@ function copyOf(source: Buffer, bytes: number): Buffer {
   return copy
 }
 
-/** Bytes around the tags and fields of one contact, with the comma before it. */
+/** The most bytes that a contact adds to its tags and fields, including the comma before it. */
 const maxBytesAround = ',{"phone":"+123456789012345","tags":[],"additional_fields":{}}'.length
 
-/** The JSON array of a chunk's contacts in UTF-8, as `ChunkPlanned` carries it. */
+/** The contacts of a chunk as a JSON array in UTF-8, as `ChunkPlanned` contains them. */
 export function encodeChunk({ json, contacts }: EncodedContacts, chunk: readonly PlannedContact[]): Buffer {
   const maxBytes = chunk.reduce((sum, { index }) => sum + maxBytesAround + rangeBytes(contacts[index]), '[]'.length)
   const target = Buffer.allocUnsafeSlow(maxBytes)
@@ -87,11 +83,9 @@ export function encodeChunk({ json, contacts }: EncodedContacts, chunk: readonly
 const rangeBytes = (contact: EncodedContact | undefined): number =>
   contact === undefined ? 0 : contact.tagsEnd - contact.tagsStart + contact.fieldsEnd - contact.fieldsStart
 
-/** The JSON array of one contact's tags. */
 export const tagsText = (json: Buffer, { tagsStart, tagsEnd, canonical }: EncodedContact): string =>
   tagsEnd === 0 ? '[]' : rangeText(json, tagsStart, tagsEnd, canonical)
 
-/** The JSON object of one contact's `additionalFields`. */
 export const fieldsText = (json: Buffer, { fieldsStart, fieldsEnd, canonical }: EncodedContact): string =>
   fieldsEnd === 0 ? '{}' : rangeText(json, fieldsStart, fieldsEnd, canonical)
 

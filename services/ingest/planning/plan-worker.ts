@@ -6,13 +6,12 @@ import { type Planned, type PlanRequest, plan, planByParser, type Refused } from
 export type PlanTask = { readonly by: 'scan' | 'parse'; readonly request: PlanRequest }
 export type PlanResult = PackedPlan | Refused
 
-/** Records in one buffer, which a thread can transfer to another without copying. */
+/** The values of all records in one buffer, so that the worker can transfer them without copying. */
 type PackedPlan = Omit<Planned, 'records'> & {
   readonly bytes: Uint8Array<ArrayBuffer>
   readonly records: readonly (Omit<NewRecord, 'value'> & { readonly length: number })[]
 }
 
-/** Runs in a worker thread. */
 export const run = workerTask<PlanTask, PlanResult>(({ by, request }) => {
   const planned = by === 'scan' ? plan(request) : planByParser(request)
   if (planned.is === 'refused') return { value: planned }
@@ -34,7 +33,6 @@ function pack({ records, ...planned }: Planned): PackedPlan {
   }
 }
 
-/** The plan of a packed result. The values of its records are views into the one buffer. */
 export function unpack({ bytes, records, ...planned }: PackedPlan): Planned {
   let offset = 0
   return {

@@ -35,23 +35,19 @@ export type RealRun = {
 
 export type DryRun = { readonly is: 'dry_run'; readonly correlationId: string; readonly message: string }
 
-/** The records to append, none for a dry run, and the JSON body of the response. */
+/** Without records for a dry run. `response` is the JSON body. */
 export type Planned = { readonly is: 'planned'; readonly records: readonly NewRecord[]; readonly response: string }
 
 export type Refused =
   | { readonly is: 'refused'; readonly error: 'invalid_json' | 'empty_import' | 'payload_too_large' }
   | { readonly is: 'refused'; readonly error: 'validation_failed'; readonly faults: readonly Fault[] }
 
-/**
- * Plans an import or a dry run. Pure: the same request gives the same bytes in every process. The fast scan handles
- * most bodies; all other bodies, and everything invalid, go to the exact parser.
- */
+/** Pure: the same request gives the same bytes in every process. The parser plans what the scan does not support. */
 export function plan(request: PlanRequest): Planned | Refused {
   const scanned = scanContacts(request.body, request.maxContacts)
   return scanned.is === 'contacts' ? planContacts(request, scanned.contacts) : planByParser(request)
 }
 
-/** The same as `plan`, without the scan: for a body that the scan does not support. */
 export function planByParser(request: PlanRequest): Planned | Refused {
   const parsed = parseContacts(request.body, request.maxContacts)
   return parsed.is === 'refused'
@@ -59,7 +55,7 @@ export function planByParser(request: PlanRequest): Planned | Refused {
     : planContacts(request, encodeContacts(parsed.contacts, request.body.byteLength))
 }
 
-/** Plans contacts that were already scanned or parsed. The only planner: a dry run differs in its response alone. */
+/** Imports and dry runs share this function, so a dry run shows exactly what an import would do. */
 export function planContacts(request: PlanRequest, source: EncodedContacts): Planned | Refused {
   const { region, chunkSize, purpose } = request
   if (!isRegion(region)) throw new Error('The phone metadata does not contain the region of the plan.')
@@ -89,7 +85,7 @@ function importPlanned(run: RealRun, encoded: EncodedPlan & { readonly chunkSize
   return { is: 'planned', records, response: JSON.stringify(acceptedResponse(accepted)) }
 }
 
-/** A `DryRunResponse` as JSON. Contacts are inserted as text, because parsing them would change numbers. */
+/** Inserts contacts as text, because parsing them would change numbers. */
 function dryRunResponse(run: DryRun, { json, contacts }: EncodedContacts, { plan, chunks }: EncodedPlan): string {
   const totals = {
     correlation_id: run.correlationId,
@@ -119,7 +115,7 @@ function dryRunResponse(run: DryRun, { json, contacts }: EncodedContacts, { plan
   })
 }
 
-/** The JSON of an object that has members, and after these the members whose values are JSON already. */
+/** Appends `members`, whose values are JSON texts, to the JSON of a non-empty object. */
 const withMembers = (object: object, members: Readonly<Record<string, string>>): string => {
   const appended = Object.entries(members).map(([name, json]) => `,"${name}":${json}`)
   return `${JSON.stringify(object).slice(0, -1)}${appended.join('')}}`

@@ -5,25 +5,24 @@ import { type Planned, type PlanRequest, plan, planContacts, type Refused } from
 import { type PlanResult, type PlanTask, unpack } from './plan-worker.ts'
 
 export interface Planner {
-  /** Plans an import or a dry run. Overloaded: nothing was done, because too many bodies wait for a worker. */
+  /** Returns `overloaded`, and plans nothing, when too many bodies wait for a worker. */
   plan(request: PlanRequest): Promise<Planned | Refused | { readonly is: 'overloaded' }>
 }
 
 export type PlanWorkers = WorkerPool<PlanTask, PlanResult>
 
-/** Bodies that may wait for a worker. Each takes some hundred milliseconds at most. */
+/** Planning one body takes a few hundred milliseconds at most. */
 const maxQueue = 64
 
 export const createPlanWorkers = ({ threads, log }: { readonly threads: number; readonly log: Log }): PlanWorkers =>
   createWorkerPool({ file: new URL('plan-worker.ts', import.meta.url), threads, maxQueue, log })
 
 /**
- * Bodies up to these sizes are planned on the event loop: a worker would cost more than the plan. The limits hold for
- * hostile bodies too: parsing takes up to 1 ms per KiB, and one phone number up to 50 µs.
+ * Bodies up to these sizes are planned on the event loop: a worker would cost more than the plan. The limits are safe
+ * for malicious bodies: parsing takes up to 1 ms per KiB, and one phone number up to 50 µs.
  */
 const inline = { parsedBytes: 8 * 1024, scannedBytes: 64 * 1024, scannedContacts: 250 }
 
-/** Plans small bodies on the event loop and large ones in a worker. No body is scanned again that the scan refused. */
 export const createPlanner = ({ workers }: { readonly workers: Pick<PlanWorkers, 'run'> }): Planner => {
   const planInWorker = async (request: PlanRequest, by: PlanTask['by']) => {
     const outcome = await workers.run({ by, request })

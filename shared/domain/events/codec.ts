@@ -13,10 +13,8 @@ import {
 } from './record.ts'
 import { registry } from './registry.ts'
 
-/** Without a partition the key decides. */
 type Placement = { readonly partition?: number }
 
-/** The record of one event: its headers, and its data as JSON. */
 export const toRecord = (event: DomainEvent, attributes: RecordAttributes & Placement): EventRecord =>
   recordOf(event, attributes, encodeJson(event.data))
 
@@ -36,10 +34,7 @@ const recordOf = (
 
 type ImportAttributes = Omit<RecordAttributes, 'extensions'> & Placement & { readonly repeat?: boolean }
 
-/**
- * The records of an import, to be appended as one batch. `time` is the import's created_at. `repeat` marks every record
- * and means that the log may already contain the same events.
- */
+/** Append these records as one batch. `repeat`: the log may already contain the same events. */
 export const importRecords = (
   events: readonly (ImportAccepted | EncodedChunkPlanned)[],
   { repeat = false, ...attributes }: ImportAttributes,
@@ -51,13 +46,12 @@ export const importRecords = (
 
 const closingBrace = Buffer.from('}')
 
-/** Inserts the encoded contacts as the last member. */
 function encodeChunkData({ contacts, ...others }: EncodedChunkPlanned['data']): Uint8Array {
   const head = Buffer.from(`${JSON.stringify(others).slice(0, -1)},"contacts":`)
   return Buffer.concat([head, contacts, closingBrace])
 }
 
-/** A planned chunk once more, with the same value, to be appended at the end of the log while it waits for a retry. */
+/** A copy with the same id and value, to append at the end of the log while the chunk waits for a retry. */
 export const repeatRecord = (
   record: EventRecord,
   { attempts, notBefore }: { readonly attempts: number; readonly notBefore: Instant },
@@ -74,10 +68,7 @@ export type DecodedEvent = {
   readonly extensions: Extensions
 }
 
-/**
- * Decodes the event of a record. Numbers inside contacts become JavaScript numbers and may lose digits: to pass
- * contacts on, use the bytes of the record instead.
- */
+/** Numbers inside contacts may lose digits: to forward contacts, use the bytes of the record. */
 export function decodeEvent(record: StoredRecord): DecodedEvent | Unreadable {
   const head = readHeaders(record)
   if (head.is === 'unreadable') return head
@@ -87,7 +78,7 @@ export function decodeEvent(record: StoredRecord): DecodedEvent | Unreadable {
   return { is: 'event', event, envelope, traceparent, extensions }
 }
 
-/** Undefined, which no schema accepts, when the bytes are not JSON in UTF-8. */
+/** Undefined, which matches no schema, when the bytes are not JSON in UTF-8. */
 function readJson(value: Uint8Array | null): unknown {
   if (value === null) return undefined
   try {
@@ -97,26 +88,23 @@ function readJson(value: Uint8Array | null): unknown {
   }
 }
 
-/** A planned chunk as its headers describe it; its contacts are not parsed. */
 export type PlannedChunkRecord = {
   readonly is: 'chunk'
   readonly jobId: string
   readonly chunkIndex: number
   readonly size: number
   readonly correlationId: string
-  /** Time when the import was created. */
   readonly createdAt: Instant
   readonly traceparent: string | null
-  /** True: the log may already contain the same event, and the outcome of the chunk. */
+  /** True: an earlier record of the log may contain the same event, and the chunk may have an outcome. */
   readonly repeat: boolean
-  /** Attempts made before this repeat; 0 if the record is the first of its chunk. */
+  /** Attempts before this record; 0 if the record is the first of its chunk. */
   readonly attempts: number
   readonly notBefore: Instant | null
-  /** The value of the record: the data of the event as JSON. */
   readonly body: Uint8Array
 }
 
-/** Reads a planned chunk from its headers, without parsing its value. `other`: a record of another event type. */
+/** Reads a planned chunk from its headers without parsing contacts. `other`: a record of another event type. */
 export function readPlannedChunk(record: StoredRecord): PlannedChunkRecord | { readonly is: 'other' } | Unreadable {
   const head = readHeaders(record)
   if (head.is === 'unreadable') return head

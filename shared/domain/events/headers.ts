@@ -10,16 +10,14 @@ const contentType = 'application/json'
 
 type AppendableEvent = DomainEvent | EncodedChunkPlanned
 
-/** CloudEvents extension attributes: headers that only some events have. */
 export type Extensions = {
   readonly chunkIndex?: number
   readonly chunkSize?: number
   readonly correlationId?: string
   readonly repeat?: boolean
-  /** Attempts made before this repeat. */
   readonly attempts?: number
   readonly notBefore?: Instant
-  /** The offset in `contact-import.imports` of the chunk that an outcome belongs to. */
+  /** The offset of the `ChunkPlanned` record that the event belongs to. */
   readonly importsOffset?: number
 }
 
@@ -31,7 +29,6 @@ export type RecordAttributes = {
   readonly extensions?: Extensions
 }
 
-/** The headers of the event's record. */
 export function writeHeaders(event: AppendableEvent, attributes: RecordAttributes): Record<string, string> {
   const headers: Record<string, string> = {
     [headerNames.id]: idOf(event),
@@ -47,7 +44,7 @@ export function writeHeaders(event: AppendableEvent, attributes: RecordAttribute
   return Object.assign(headers, writeExtensions({ ...attributes.extensions, ...ownExtensions(event) }))
 }
 
-/** Deterministic: a repeat of an event has the same id in every process. */
+/** Deterministic: every process gives a repeated event the same id. */
 function idOf({ type, data }: AppendableEvent): string {
   switch (type) {
     case 'ImportAccepted':
@@ -71,13 +68,12 @@ function idOf({ type, data }: AppendableEvent): string {
   }
 }
 
-/** The dispatcher reads these headers instead of parsing contacts. */
+/** The dispatcher reads these headers, so that it does not parse contacts. */
 const ownExtensions = ({ type, data }: AppendableEvent): Extensions =>
   type === 'ChunkPlanned'
     ? { chunkIndex: data.chunk_index, chunkSize: data.size, correlationId: data.correlation_id }
     : {}
 
-/** Headers of the extensions that are set. `repeat: false` writes no header. */
 export function writeExtensions(extensions: Extensions): Record<string, string> {
   const headers: Record<string, string> = {}
   const { chunkIndex, chunkSize, correlationId, repeat, attempts, notBefore, importsOffset } = extensions
@@ -99,7 +95,7 @@ export type EventHeaders = {
   readonly extensions: Extensions
 }
 
-/** Reads key and headers of a record, not its value. The subject must equal the key: both are the job_id. */
+/** Does not read the value. The subject must equal the key: both are the job_id. */
 export function readHeaders({ key, headers }: StoredRecord): EventHeaders | Unreadable {
   if (key === null) return unreadable('no_key')
   const envelope = readEnvelope(headers)
@@ -128,7 +124,6 @@ function readEnvelope(headers: StoredRecord['headers']): Envelope | null {
   }
 }
 
-/** Null when a header is malformed. */
 function readExtensions(headers: StoredRecord['headers']): Extensions | null {
   const chunkIndex = readCount(headers[headerNames.chunkIndex])
   const chunkSize = readCount(headers[headerNames.chunkSize])

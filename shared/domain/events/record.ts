@@ -7,24 +7,24 @@ import type { ImportOutcome } from '#schemas/events/jobs.ts'
 
 export type DomainEvent = ImportAccepted | ChunkPlanned | DeliveryEvent | ImportOutcome
 
-/** A `ChunkPlanned` before it is appended: its contacts are a JSON array in UTF-8, as the record will contain it. */
+/** A `ChunkPlanned` to append. Its contacts are a JSON array in UTF-8, which the record contains unchanged. */
 export type EncodedChunkPlanned = {
   readonly type: ChunkPlanned['type']
   readonly data: Readonly<Omit<ChunkPlanned['data'], 'contacts'>> & { readonly contacts: Uint8Array }
 }
 
-/** An event as it is appended: CloudEvents 1.0, Kafka protocol binding, binary content mode. */
+/** An event to append: CloudEvents 1.0, Kafka protocol binding, binary content mode. */
 export type EventRecord = {
   readonly topic: TopicName
   /** The job_id. */
   readonly key: string
   readonly partition?: number
   readonly headers: Readonly<Record<string, string>>
-  /** The data as JSON, in UTF-8. */
+  /** JSON in UTF-8. */
   readonly value: Uint8Array
 }
 
-/** A record as it is read from the log. Another program may have written it, and it may be damaged. */
+/** A record read from the log. Another program may have written it, so every part may be invalid. */
 export type StoredRecord = {
   readonly key: string | null
   readonly headers: Readonly<Record<string, string>>
@@ -35,10 +35,9 @@ export type Unreadable = { readonly is: 'unreadable'; readonly reason: Unreadabl
 
 export const unreadable = (reason: UnreadableReason): Unreadable => ({ is: 'unreadable', reason })
 
-/** Headers as bytes or text. A header that occurs several times has a list of values. */
+/** A repeated header has a list of values. */
 export type RawHeaders = Readonly<Record<string, string | Uint8Array | readonly (string | Uint8Array)[]>>
 
-/** Key and headers exactly as they are in the log. */
 export type RawParts = { readonly key: Uint8Array | null; readonly headers: RawHeaders }
 
 /** A record that is copied to another topic or partition without being decoded. */

@@ -18,10 +18,10 @@ export const initialState: Import = { status: 'unknown' }
 export function evolve(state: Import, event: ImportEvent): Import {
   switch (event.type) {
     case 'ImportAccepted':
-      // The log may contain this event twice; the first one accepted the import.
+      // A repeat of the event changes nothing.
       return state.status === 'unknown' ? { status: 'accepted', jobId: event.data.job_id } : state
     case 'ChunkPlanned':
-      // Follows its ImportAccepted in the same batch, which has already accepted the import.
+      // The `ImportAccepted` of the same batch has already accepted the import.
       return state
     default:
       return assertNever(event)
@@ -36,15 +36,14 @@ export type AcceptImport = {
   readonly createdAt: Timestamp
   readonly plan: ImportPlan
   readonly chunkSize: number
-  /** The chunks of the plan, in its order. */
   readonly chunks: readonly EncodedChunk[]
   readonly phoneMetadataVersion: string
 }
 
-/** The contacts of one chunk as a JSON array in UTF-8, with phones in E.164, and their number. */
+/** `contacts` is a JSON array in UTF-8, with phones in E.164. `size` is its length. */
 export type EncodedChunk = { readonly size: number; readonly contacts: Uint8Array }
 
-/** Returns the events that accept the import; none when it was accepted before. */
+/** Returns no events when the import is already accepted. */
 export function decide(command: AcceptImport, state: Import): readonly ImportEvent[] {
   switch (state.status) {
     case 'accepted':
@@ -79,7 +78,7 @@ const chunksPlanned = ({ jobId, correlationId, chunks }: AcceptImport): EncodedC
     data: { job_id: jobId, correlation_id: correlationId, chunk_index: index, size, contacts },
   }))
 
-/** The 202 body. It depends on the event alone, so a take-over that reads the event responds with the same bytes. */
+/** The 202 body. Depends only on the event, so a take-over can recreate the body from the log. */
 export const acceptedResponse = ({ data }: ImportAccepted): ImportAcceptedResponse => ({
   job_id: data.job_id,
   correlation_id: data.correlation_id,

@@ -1,21 +1,19 @@
 import { normalizePhone, type Region } from '../phone.ts'
 
-/** What an import contains. It depends on the phones, the region and the chunk size alone. */
 export type ImportPlan = {
-  /** By index in the request: the phone in E.164, or null when it is invalid. */
+  /** One entry per contact in request order: the phone in E.164, or null when it is invalid. */
   readonly phones: readonly (string | null)[]
   readonly validCount: number
   readonly invalidCount: number
-  /** Indexes of the contacts with an invalid phone, ascending. */
+  /** Ascending. */
   readonly invalidIndexes: readonly number[]
-  /** The valid contacts in request order. Every chunk but the last has `chunkSize` contacts; none is empty. */
+  /** The valid contacts in request order. Every chunk except the last has `chunkSize` contacts; none is empty. */
   readonly chunks: readonly (readonly PlannedContact[])[]
 }
 
 export type PlannedContact = {
-  /** Index in the request. */
   readonly index: number
-  /** In E.164. */
+  /** E.164. */
   readonly phone: string
 }
 
@@ -25,10 +23,7 @@ export type PlanRules = {
   readonly chunkSize: number
 }
 
-/**
- * Plans an import, for a dry run and a real run alike. Duplicates stay. Contacts may have any encoding, because only
- * their phones, as the client wrote them, are read.
- */
+/** Plans an import or a dry run. Keeps duplicate contacts. */
 export function planImport(
   contacts: readonly { readonly phone: string }[],
   { region, chunkSize }: PlanRules,

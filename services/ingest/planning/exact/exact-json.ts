@@ -1,27 +1,25 @@
 /**
  * `additionalFields` must stay unchanged, but JSON.parse changes the digits of some numbers and the order of names that
- * look like array indexes. This file parses such texts so that JSON.stringify restores both.
+ * look like array indexes. `parseExactly` keeps both.
  */
 
 /**
- * Matches a number that a double cannot represent (15 significant digits are always safe) or prints with other digits:
- * `1e3`, `1.50`, `-0`, `0.0000001`. A match inside a string costs time only.
+ * Matches numbers that a double cannot represent, or prints in another form: `1e3`, `1.50`, `-0`, `0.0000001`. Numbers
+ * of up to 15 digits are safe. A false match inside a string only costs time.
  */
 const mayLoseDigits = /[:,[]\s*(?:-0[,\]}\s]|-?(?:[\d.]{16}|[\d.]+[eE]|\d+\.\d*0(?!\d)|0\.000000))/
-/** Matches `"12":`, and names that may be digits written as escapes. */
+/** Matches `"12":`, and digits written as escapes. */
 const mayLoseOrder = /"\d+"\s*:|\\u003\d/
 
-/** True when JSON.parse and JSON.stringify may change numbers or the order of names of this JSON text. */
-export const changesInParsing = (text: string): boolean => mayLoseDigits.test(text) || mayLoseOrder.test(text)
+export const mayChangeWhenParsed = (text: string): boolean => mayLoseDigits.test(text) || mayLoseOrder.test(text)
 
 /**
- * Parses valid JSON so that JSON.stringify writes each number with its original digits (JSON.parse source text access,
- * ECMAScript 2026) and members in their original order. Of a repeated name the last value remains. Recursive: only for
- * texts of limited depth.
+ * Parses valid JSON so that JSON.stringify restores digits and order (source text access, ECMAScript 2026). The last
+ * value of a repeated name wins. Recursive: only for texts of limited depth.
  */
 export const parseExactly = (text: string): unknown => JSON.parse(markIndexNames(text), restore)
 
-/** Prefix that keeps an index-like name in its position. Names that already look prefixed get one more. */
+/** Prefix that keeps JavaScript from moving a name like `1` to the front. A name like `#1` becomes `##1`. */
 const mark = '#'
 const needsMark = /^#*\d+$/
 const hasMark = /^#+\d+$/
@@ -69,7 +67,7 @@ function restore(_name: string, value: unknown, { source }: { source?: string })
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? inOrder(value) : value
 }
 
-/** JSON.stringify takes the names of a proxy in the order of `ownKeys`; those of a plain object would be sorted. */
+/** JSON.stringify writes a proxy in the order of `ownKeys`, but a plain object with index-like names first. */
 function inOrder(marked: object): object {
   const names = Object.keys(marked)
   if (!names.some((name) => hasMark.test(name))) return marked

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { ContactInput } from '#schemas/contact.ts'
 import type { Fault } from '#schemas/errors.ts'
 import { contactFaults, isContact, maxFaults } from './contact-faults.ts'
-import { changesInParsing, parseExactly } from './exact-json.ts'
+import { mayChangeWhenParsed, parseExactly } from './exact-json.ts'
 
 export type ParsedContacts =
   | { readonly is: 'contacts'; readonly contacts: readonly ContactInput[] }
@@ -10,9 +10,8 @@ export type ParsedContacts =
   | { readonly is: 'refused'; readonly error: 'validation_failed'; readonly faults: readonly Fault[] }
 
 /**
- * Parses and checks the contacts of a request body (RFC 8259, UTF-8, no byte order mark). Faults contain JSON Pointers
- * into the body, never its values. JSON.stringify writes the resulting `additionalFields` with the digits and the order
- * of names of the body.
+ * Parses and validates a body (RFC 8259, UTF-8, no byte order mark). Faults never contain values of the body.
+ * JSON.stringify writes `additionalFields` with the original digits and order of names.
  */
 export function parseContacts(body: Uint8Array, maxContacts: number): ParsedContacts {
   const json = parseJson(body)
@@ -29,12 +28,11 @@ export function parseContacts(body: Uint8Array, maxContacts: number): ParsedCont
     if (faults.length >= maxFaults) break
   }
   if (faults.length > 0) return invalid(faults)
-  return { is: 'contacts', contacts: changesInParsing(text) ? withExactFields(contacts, text) : contacts }
+  return { is: 'contacts', contacts: mayChangeWhenParsed(text) ? withExactFields(contacts, text) : contacts }
 }
 
 const invalid = (faults: readonly Fault[]): ParsedContacts => ({ is: 'refused', error: 'validation_failed', faults })
 
-/** Null when the body is not JSON. */
 function parseJson(body: Uint8Array): { readonly value: unknown; readonly text: string } | null {
   if (!isUtf8(body)) return null
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')
@@ -45,7 +43,7 @@ function parseJson(body: Uint8Array): { readonly value: unknown; readonly text: 
   }
 }
 
-/** Parses a second time. Recursive, so only for a valid body, whose depth is limited. */
+/** Recursive: call this only for a valid body, whose depth is limited. */
 function withExactFields(contacts: readonly ContactInput[], text: string): readonly ContactInput[] {
   const value = parseExactly(text)
   const items: readonly unknown[] = Array.isArray(value) ? value : [value]

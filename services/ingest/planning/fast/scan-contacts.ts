@@ -13,17 +13,12 @@ import {
   unsupported,
 } from './scan-json.ts'
 
-/**
- * - contacts: the whole body is valid
- * - too_many: the scan stopped at the contact after `maxContacts`; the rest was not scanned
- * - unsupported: the body is invalid, or has a form that only the parser handles
- */
+/** Unsupported: the body is invalid or has a form that only the parser supports. */
 export type ScannedContacts =
   | { readonly is: 'contacts'; readonly contacts: EncodedContacts }
   | { readonly is: 'too_many' }
   | { readonly is: 'unsupported' }
 
-/** The members of the contact that is being scanned. One object per contact would cost more. */
 type Members = Omit<Writable<EncodedContact>, 'phone' | 'canonical'> & { phone: string | null }
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
@@ -35,10 +30,7 @@ const names = {
   additionalFields: Buffer.from('"additionalFields"'),
 } as const
 
-/**
- * Finds the contacts of a request body without parsing values: tags and fields stay in the body as byte ranges. The
- * result is the same as that of `parseContacts`, at a fraction of the cost, for the bodies that producers usually send.
- */
+/** Finds the same contacts as `parseContacts`, but returns tags and fields as byte ranges of the body. */
 export function scanContacts(body: Uint8Array, maxContacts: number): ScannedContacts {
   const json = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   if (!isUtf8(json)) return { is: 'unsupported' }
@@ -83,7 +75,6 @@ function skipContact(scanner: Scanner, start: number, found: Found): number {
   return at + 1
 }
 
-/** Unsupported: an unknown member, and one that is repeated. */
 function skipMember(scanner: Scanner, start: number, members: Members): number {
   if (startsWith(scanner, start, names.phone) && members.phone === null) {
     const value = skipColon(scanner, start + names.phone.length)
@@ -104,13 +95,12 @@ function skipMember(scanner: Scanner, start: number, members: Members): number {
   return unsupported
 }
 
-/** The position of a member's value; without a colon the end of the text, where no value begins. */
+/** Returns the start of the value. Without a colon, returns the end of the text, so that the next skip fails. */
 function skipColon(scanner: Scanner, nameEnd: number): number {
   const at = skipSpace(scanner, nameEnd)
   return byteAt(scanner, at) === byte.colon ? skipSpace(scanner, at + 1) : scanner.text.length
 }
 
-/** The value of a JSON string; null when it is longer than a phone may be. */
 function readPhone(scanner: Scanner, start: number, end: number): string | null {
   if (lengthOf(scanner, start, end) > limits.phoneLength) return null
   let allBits = 0
@@ -125,11 +115,11 @@ function readPhone(scanner: Scanner, start: number, end: number): string | null 
 const readString = ({ text }: Scanner, start: number, end: number): string =>
   String(JSON.parse(text.toString('utf8', start, end)))
 
-/** Up to `surelyShort` bytes no limit is exceeded; above `surelyLong` every limit is. An escaped pair takes 12 bytes. */
+/** Shorter strings satisfy every limit; longer ones exceed every limit. An escaped code point takes up to 12 bytes. */
 const surelyShort = Math.min(limits.phoneLength, limits.tagLength)
 const surelyLong = Math.max(limits.phoneLength, limits.tagLength) * 12
 
-/** The number of code points of a JSON string, or its bytes where these already decide about the limits. */
+/** Counts code points only if the number of bytes does not decide about the limits. */
 function lengthOf(scanner: Scanner, start: number, end: number): number {
   const bytes = end - start - 2
   return bytes <= surelyShort || bytes > surelyLong ? bytes : [...readString(scanner, start, end)].length

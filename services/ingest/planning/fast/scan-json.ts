@@ -1,6 +1,6 @@
 import { limits } from '#schemas/limits.ts'
 
-/** The result of a skip function that found invalid JSON, a value over a limit, or a form that only the parser handles. */
+/** Returned by skip functions for invalid JSON, a value above a limit, or a form that only the parser supports. */
 export const unsupported = -1
 
 export const byte = {
@@ -19,7 +19,6 @@ const [letterE, letterU, letterT, letterF, letterN] = [0x65, 0x75, 0x74, 0x66, 0
 const lowerCaseBit = 0x20
 const literals = { true: Buffer.from('true'), false: Buffer.from('false'), null: Buffer.from('null') } as const
 
-/** Lookup tables: 1 for each byte of the set. */
 const tableOf = (has: (code: number) => boolean): Uint8Array =>
   Uint8Array.from({ length: 256 }, (_, code) => +has(code))
 const oneOf = (characters: string): Uint8Array => tableOf((code) => characters.includes(String.fromCharCode(code)))
@@ -29,15 +28,12 @@ const isShortEscape = oneOf('"\\bfnrt')
 const isHex = oneOf('0123456789abcdefABCDEF')
 const isDigit = oneOf('0123456789')
 
-/**
- * The state of a scan of JSON text (RFC 8259, valid UTF-8). Each `skip` function takes the position where something
- * begins and returns the position after it, or `unsupported`. No values are made.
- */
+/** Each `skip` function takes the start of an element and returns the position after it, or `unsupported`. */
 export type Scanner = {
   readonly text: Buffer
-  /** Number of places so far that JSON.stringify would write in another way: spaces, `\/`, `\u0041`. */
+  /** How many spaces and escapes JSON.stringify would write differently: spaces, `\/`, `\u0041`. */
   nonCanonical: number
-  /** Positions and hashes of the member names of each open object, to find repeated names. By level, then by member. */
+  /** Names of all open objects, to find repeated names. Index: nesting level × `limits.fields` + member index. */
   readonly nameStarts: Int32Array
   readonly nameHashes: Int32Array
 }
@@ -68,7 +64,6 @@ export function skipSpace(scanner: Scanner, start: number): number {
   return at
 }
 
-/** The hot loop: most bytes of a body are unescaped characters of strings. */
 function skipUnescaped({ text }: Scanner, start: number): number {
   const { length } = text
   let at = start
@@ -116,7 +111,6 @@ function skipDigits(scanner: Scanner, start: number): number {
 const skipLiteral = (scanner: Scanner, start: number, literal: Uint8Array): number =>
   startsWith(scanner, start, literal) ? start + literal.length : unsupported
 
-/** `level` is the nesting level of the value if it is an array or an object. */
 function skipValue(scanner: Scanner, start: number, level: number): number {
   switch (byteAt(scanner, start)) {
     case quote:
@@ -150,10 +144,7 @@ function skipArray(scanner: Scanner, start: number, level: number): number {
   }
 }
 
-/**
- * Skips an object of at most `limits.fields` members, at nesting level 1 to `limits.fieldsDepth`. Unsupported: names
- * that contain escapes, are longer than the limit in bytes, are repeated, or are `__proto__`.
- */
+/** Unsupported names: with escapes, longer than the limit in bytes, repeated, empty, or `__proto__`. */
 export function skipObject(scanner: Scanner, start: number, level: number): number {
   if (byteAt(scanner, start) !== openBrace || level > limits.fieldsDepth) return unsupported
   let at = skipSpace(scanner, start + 1)
@@ -173,7 +164,7 @@ export function skipObject(scanner: Scanner, start: number, level: number): numb
   return unsupported
 }
 
-/** `slot` is the index of this name in `nameStarts`; the earlier names of its object are directly before it. */
+/** `slot` is the index of the name in `nameStarts`. The earlier names of the same object are directly before it. */
 function skipName(scanner: Scanner, start: number, slot: number): number {
   if (byteAt(scanner, start) !== quote) return unsupported
   const end = skipUnescaped(scanner, start + 1)
@@ -191,13 +182,11 @@ function skipName(scanner: Scanner, start: number, slot: number): number {
 
 const proto = Buffer.from('"__proto__"')
 
-/** Combines the length with the first, the middle and the last byte. */
 function hashOf(scanner: Scanner, start: number, end: number): number {
   const middle = byteAt(scanner, start + ((end - start) >> 1))
   return (byteAt(scanner, start + 1) << 24) ^ (middle << 16) ^ (byteAt(scanner, end - 1) << 8) ^ (end - start)
 }
 
-/** Compares two names up to their closing quotes. */
 function isSameName(scanner: Scanner, one: number, other: number): boolean {
   let at = 1
   while (byteAt(scanner, one + at) === byteAt(scanner, other + at)) {
@@ -209,7 +198,7 @@ function isSameName(scanner: Scanner, one: number, other: number): boolean {
 
 const stringOrSpace = /"(?:[^"\\]|\\.)*"|[ \t\n\r]+/g
 
-/** Rewrites valid JSON text as JSON.stringify would write it, except that numbers keep their digits. Never longer. */
+/** Rewrites valid JSON as JSON.stringify would, but keeps the digits of numbers. The result is never longer. */
 export const canonicalJson = (text: string): string =>
   text.replace(stringOrSpace, (token) => {
     if (!token.startsWith('"')) return ''
