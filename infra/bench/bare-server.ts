@@ -1,4 +1,4 @@
-/** Lower bound for the benchmark: Fastify reads the body and responds with 202 and as many bytes as ingest does. */
+/** Lower bound: Fastify reads the body and sends a 202 response of the same size as ingest. */
 import fastify from 'fastify'
 
 const answer = JSON.stringify({

@@ -1,7 +1,4 @@
-/**
- * Lower bound for the benchmark: Fastify and the three writes of an import (insert a document, append a record, update
- * the document), each one plain client call without checks, planning, compression or batching.
- */
+/** Lower bound: Fastify and the three writes of an import, without validation, planning, compression or batching. */
 import fastify from 'fastify'
 import { topics } from '#schemas/events/catalogue.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'

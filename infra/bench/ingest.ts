@@ -11,15 +11,15 @@ const usage =
   'KAFKA_BROKERS=127.0.0.1:9092 MONGODB_URL=mongodb://… node infra/bench/ingest.ts ' +
   '[--contacts 60000] [--sizes 100,10000] [--profiles FOLDER]'
 
-/** Number of different bodies, sent in turn, so that caches do not distort the result. */
+/** Requests use several different bodies, so that caches do not distort the result. */
 const distinctBodies = 16
-/** Bare Fastify gets this many times the requests of the service, because each takes too little time to measure. */
+/** Bare Fastify needs more requests, because one takes too little time to measure. */
 const bareTimes = 4
 const connectionsFor = (size: number) => (size >= 1_000 ? 4 : 16)
 
 type Stage = { readonly load: LoadResult; readonly used: Usage }
 
-/** Builds all requests before the measurement, because building them would compete with the service for the cores. */
+/** Builds requests before the measurement, because building them uses the same processor cores as the service. */
 function postsOf(size: number, count: number): readonly ImportPost[] {
   const bodies = Array.from({ length: distinctBodies }, (_, seed) =>
     Buffer.from(JSON.stringify(sampleContacts({ count: size, seed }))),
@@ -61,7 +61,7 @@ async function measure({ ingest, bare, writes, apiKey }: Servers, size: number, 
   const flatOut = (server: MeasuredProcess, through: Load, posts: readonly ImportPost[]) =>
     stage(server, () => through.flatOut(oneByOne(posts)))
   try {
-    // Warm-up, so that the code is compiled.
+    // Let the JIT compile the code before the measurement.
     await flatOut(ingest, load, postsOf(size, Math.ceil(count / 3)))
     await flatOut(bare, bareLoad, postsOf(size, count))
     await flatOut(writes, writesLoad, postsOf(size, Math.ceil(count / 3)))

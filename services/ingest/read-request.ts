@@ -6,7 +6,7 @@ import { ServiceError } from '#shared/errors/service-error.ts'
 
 const visibleAscii = /^[\x21-\x7e]+$/
 
-/** Throws `idempotency_key_missing` or, unless 1 to 255 visible ASCII characters, `idempotency_key_invalid`. */
+/** The key has 1 to 255 visible ASCII characters. Throws `idempotency_key_missing` or `idempotency_key_invalid`. */
 export function readIdempotencyKey(headers: IncomingHttpHeaders): string {
   const key = headers['idempotency-key']
   if (key === undefined) throw new ServiceError('idempotency_key_missing')

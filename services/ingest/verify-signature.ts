@@ -22,7 +22,7 @@ export type SignatureFault = 'signature_missing' | 'timestamp_out_of_range' | 's
 const hexDigest = /^[0-9a-f]{64}$/i
 
 /**
- * Null: X-Signature is the hex HMAC-SHA256 (RFC 2104) of X-Timestamp, a line feed and the body, with a valid secret.
+ * Null: X-Signature is the hex HMAC-SHA256 (RFC 2104) of X-Timestamp, a line feed and the body for one of the secrets.
  */
 export function signatureFault(request: SignedRequest, rules: SignatureRules): SignatureFault | null {
   const { signature, timestamp, wire } = request

@@ -15,7 +15,7 @@ export interface ProjectionStates {
   state(): Promise<ProjectionState>
   /** Returns the new state, or null when the holder has lost the lease. */
   change(holder: string, next: Omit<ProjectionState, 'revision'>): Promise<ProjectionState | null>
-  /** Drops a collection and its positions. Throws when the state contains the collection. */
+  /** Drops a collection and its positions. Throws when the state refers to the collection. */
   drop(collection: string): Promise<void>
 }
 

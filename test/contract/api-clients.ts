@@ -3,12 +3,11 @@ import type { ApiClient, ApiClients } from '#shared/ports/api-clients.ts'
 
 export type ClientsUnderTest = {
   readonly clients: ApiClients
-  /** Creates a client with these settings and returns its key. */
   readonly register: (
     client: Omit<ApiClient, 'clientId'>,
   ) => Promise<{ readonly clientId: string; readonly apiKey: string }>
   readonly revoke: (clientId: string) => Promise<void>
-  /** Moves the clock 5 s forward; until then an old result may be returned. */
+  /** Adapters may return a cached client for 5 s. */
   readonly pass5Seconds: () => void
 }
 
@@ -23,7 +22,6 @@ export const clientSettings: Omit<ApiClient, 'clientId'> = {
   chunkSize: 250,
 }
 
-/** The contract of `ApiClients`, for every adapter. */
 export function apiClientsContract(open: () => ClientsUnderTest): void {
   test('a key returns its client with all settings', async () => {
     const { clients, register } = open()

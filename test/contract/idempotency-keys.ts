@@ -10,7 +10,7 @@ import type {
 
 type Keys = IdempotencyKeys & ClaimRecords
 
-// Near the real time, because MongoDB's own clock removes what expired.
+// Near the real time, because the TTL index of MongoDB uses the server clock.
 const now = Date.now()
 const leaseMs = 30_000
 const retentionMs = 3_600_000
@@ -19,7 +19,7 @@ const expired = now + retentionMs
 
 export const payloadHash = (payload: string) => createHash('sha256').update(payload).digest('hex')
 
-/** A claim request of a new import. Without changes the payload, client and key are always the same. */
+/** Without `changes`, all requests have the same client, key and payload. */
 export function claimRequest(changes: Partial<ClaimRequest> = {}): ClaimRequest {
   return {
     clientId: 'client',
@@ -50,7 +50,6 @@ const tally = (outcomes: readonly ClaimOutcome[]) => {
   return counts
 }
 
-/** The contract of `IdempotencyKeys` and `ClaimRecords`, for every adapter. */
 export function idempotencyKeysContract(open: () => Keys): void {
   claiming(open)
   replaying(open)

@@ -1,13 +1,11 @@
 import type { ApiClient, ApiClients } from '#shared/ports/api-clients.ts'
 
 export type MemoryApiClients = ApiClients & {
-  /** Registers a client under an API key. */
   put(apiKey: string, client: ApiClient): void
-  /** Removes all keys of a client. */
   remove(clientId: string): void
 }
 
-/** API clients in memory. Fulfils the same contract as the registry in MongoDB. */
+/** Passes the same contract suite as the MongoDB adapter. */
 export function createMemoryApiClients(): MemoryApiClients {
   const clients = new Map<string, ApiClient>()
   return {

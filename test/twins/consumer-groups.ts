@@ -9,7 +9,7 @@ export type GroupMember = {
   assigned(partitions: readonly TopicPartition[]): void
 }
 
-/** Consumer groups of the in-memory event log: members, owned partitions and committed positions. */
+/** Members, owned partitions and committed positions of the consumer groups of the in-memory log. */
 export type MemoryGroups = {
   join(groupId: string, member: GroupMember): void
   leave(groupId: string, member: GroupMember): void

@@ -3,20 +3,19 @@ import { createPartitionFor } from '#shared/adapters/kafka/produce/partition-for
 import type { Instant } from '#shared/ports/clock.ts'
 import type { AppendOutcome, EventAppender, EventReader, LogRecord, NewRecord } from '#shared/ports/event-log.ts'
 
-/** Replaces the outcome of an append. `stored`: the records are stored all the same. */
+/** The outcome of the next append. If `stored`, the log stores the records although the outcome is an error. */
 export type AppendFault = { readonly outcome: AppendOutcome; readonly stored: boolean }
 
 export type MemoryEventLog = EventAppender &
   EventReader & {
-    /** All records of a topic, by partition and offset. */
     records(topic: TopicName): readonly LogRecord[]
     partition(topic: TopicName, partition: number): readonly LogRecord[]
-    /** Calls the listener after each append. Returns the function that removes it. */
+    /** Returns a function that removes the listener. */
     onAppend(listener: () => void): () => void
     failNextAppend(fault: AppendFault): void
   }
 
-/** Twin of the Kafka event log: one array per partition. Passes the same contract suite. */
+/** Passes the same contract suite as the Kafka adapter. */
 export function createMemoryEventLog({ now = Date.now }: { readonly now?: () => Instant } = {}): MemoryEventLog {
   const partitionFor = createPartitionFor()
   const listeners = new Set<() => void>()

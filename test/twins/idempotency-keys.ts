@@ -7,7 +7,7 @@ import type {
   IdempotencyKeys,
 } from '#shared/ports/idempotency-keys.ts'
 
-/** Idempotency keys in memory. Fulfils the same contract as the store in MongoDB. */
+/** Passes the same contract suite as the MongoDB adapter. */
 export function createMemoryIdempotencyKeys(): IdempotencyKeys & ClaimRecords {
   const claims = new Map<string, Claim>()
   const store = (claim: Claim): Claim => {

@@ -9,7 +9,7 @@ import type {
 } from '#shared/ports/import-jobs.ts'
 import type { Position, TopicPartition } from '#shared/ports/subscription.ts'
 
-/** The read model in memory. Passes the same contract tests as the MongoDB adapter. */
+/** Passes the same contract suite as the MongoDB adapter. */
 export function createMemoryImportJobs(): ImportJobWriter & FoldPositions & ImportJobReader {
   const jobs = new Map<string, ImportJobDocument>()
   const reached = new Map<string, Position>()

@@ -17,11 +17,11 @@ export type MemorySubscriptionOptions = {
   readonly groupId: string
   readonly topics: readonly TopicName[]
   readonly log: Log
-  /** Determines, as in Kafka, which partitions the member gets. Random by default. */
+  /** The assignment of partitions depends on this id, as in Kafka. Random by default. */
   readonly memberId?: string
 }
 
-/** Twin of the Kafka subscription, on the in-memory event log. Passes the same contract suite. */
+/** Passes the same contract suite as the Kafka subscription. */
 export function createMemorySubscription(options: MemorySubscriptionOptions): Subscription {
   const { eventLog, groups, groupId, topics, memberId: id = randomUUID() } = options
   const deliveries = createDeliveries(options)
@@ -76,10 +76,8 @@ export function createMemorySubscription(options: MemorySubscriptionOptions): Su
 
 type Reading = { readonly place: TopicPartition; next: number; paused: boolean; busy: boolean }
 
-/** Records per call of the handler. */
 const batchRecords = 100
 
-/** Delivers the records of the assigned partitions to the handler. */
 function createDeliveries({ eventLog, log }: Pick<MemorySubscriptionOptions, 'eventLog' | 'log'>) {
   const yieldToEventLoop = createEventLoopYield(1)
   let handle: SubscriptionHandlers['records'] = () => {}
@@ -98,7 +96,7 @@ function createDeliveries({ eventLog, log }: Pick<MemorySubscriptionOptions, 'ev
       if (records.length === 0 || !isReading(reading)) break
       try {
         await handle(records)
-        // Unless the handler itself opened the partition at another offset.
+        // The handler may have opened the partition at another offset.
         if (reading.next === from) reading.next = from + records.length
       } catch (err) {
         log.error({ topic, partition, offset: from, err }, 'handling records failed; retrying')
@@ -140,7 +138,7 @@ function readingOf(readings: () => Map<string, Reading>, deliver: (reading: Read
     open({ topic, partition, offset }) {
       const place = { topic, partition }
       if (!readings().has(keyOf(place))) return
-      // A new object, so that a delivery in progress from the old offset ends.
+      // A new object stops a running delivery from the old offset.
       const opened = { place, next: offset, paused: false, busy: false }
       readings().set(keyOf(place), opened)
       deliver(opened)

@@ -35,7 +35,7 @@ export type RealRun = {
 
 export type DryRun = { readonly is: 'dry_run'; readonly correlationId: string; readonly message: string }
 
-/** Without records for a dry run. `response` is the JSON body. */
+/** `records` is empty for a dry run. `response` is the JSON body. */
 export type Planned = { readonly is: 'planned'; readonly records: readonly NewRecord[]; readonly response: string }
 
 export type Refused =

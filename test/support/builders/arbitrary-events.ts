@@ -10,7 +10,7 @@ const text = fc.string({ unit: 'binary', maxLength: 40 })
 const status = fc.option(fc.integer({ min: 100, max: 599 }))
 const duration_ms = fc.nat({ max: 10_000 })
 
-/** Any JSON value after a round trip through text. */
+/** The round trip replaces values that JSON cannot represent, such as -0. */
 const json = fc.jsonValue({ noUnicodeString: false }).map((value): unknown => JSON.parse(JSON.stringify(value)))
 
 export const contact = fc.record({
@@ -21,7 +21,6 @@ export const contact = fc.record({
     .filter((fields) => !Object.hasOwn(fields, '__proto__')),
 })
 
-/** Every kind of delivery event of one chunk. */
 export const deliveryEventOf = (job_id: string, chunk_index: number, size: number): fc.Arbitrary<DeliveryEvent> => {
   const chunk = { job_id: fc.constant(job_id), chunk_index: fc.constant(chunk_index), size: fc.constant(size) }
   const fault = {
@@ -85,7 +84,6 @@ const jobOutcome = {
   completed_at: timestamp,
 }
 
-/** Any event, with data that matches its schema. */
 export const domainEvent: fc.Arbitrary<DomainEvent> = fc.oneof(
   fc.record({
     type: fc.constant('ImportAccepted' as const),

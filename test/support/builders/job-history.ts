@@ -17,7 +17,7 @@ export type History = { readonly imports: readonly EventRecord[]; readonly deliv
 
 type Options = { readonly jobs: number; readonly chunks?: number; readonly seed: number; readonly clientId?: string }
 
-/** Records of some jobs per topic, in order. They include repeats, second outcomes and jobs that never finish. */
+/** Includes repeated records, second outcomes of one chunk, and jobs that never finish. */
 export function jobHistory({ jobs, chunks = 4, seed, clientId = 'client' }: Options): History {
   const random = createRandom(seed)
   const imports: EventRecord[] = []
@@ -102,7 +102,6 @@ function outcomesOf({ data }: ImportAccepted, chunk_index: number, choose: () =>
   return [[sent], [retry, sent], [retry, failed, sent], [retry, retry], [failed]][choose()] ?? []
 }
 
-/** The records with the offsets of one partition. */
 export const inPartition = (records: readonly EventRecord[], partition: number): readonly LogRecord[] =>
   records.map(({ topic, key, headers, value }, offset) => ({
     topic,
@@ -114,7 +113,7 @@ export const inPartition = (records: readonly EventRecord[], partition: number):
     value,
   }))
 
-/** The fold of the records, all of `imports` before all of `deliveries`, as sorted texts. */
+/** Folds all `imports` records before all `deliveries` records. Returns the documents as sorted texts. */
 export function documentsOf(records: readonly LogRecord[]): readonly string[] {
   const documents = new Map<string, ImportJobDocument>()
   const isImport = ({ topic }: LogRecord) => topic === topics.imports.name

@@ -31,17 +31,14 @@ export const dryRunOf = (body: Uint8Array, limits: Limits): PlanRequest => ({
   purpose: dryRun,
 })
 
-/** The plan with its records as text. Throws when the body was refused. */
+/** Converts record values to text. Throws when the body was refused. */
 export function readable(plan: Planned | Refused | { readonly is: 'overloaded' }) {
   if (plan.is !== 'planned') throw new Error(`The plan is ${JSON.stringify(plan)}.`)
   const { records, response } = plan
   return { response, records: records.map((record) => ({ ...record, value: Buffer.from(record.value).toString() })) }
 }
 
-/**
- * The reference that every plan must equal byte for byte: the import and the dry run of a body, made from parsed values
- * with JSON.stringify alone.
- */
+/** The expected plan, made from parsed values with JSON.stringify. Every real plan must have the same bytes. */
 export function planFromValues(body: Uint8Array, { maxContacts, chunkSize }: Limits) {
   const parsed = parseContacts(body, maxContacts)
   if (parsed.is === 'refused') throw new Error(`The body is refused: ${JSON.stringify(parsed)}.`)

@@ -5,7 +5,7 @@ import type { EventRecord } from '#shared/domain/events/record.ts'
 
 const cities = ['Kazan', 'Tver', 'Omsk', 'Perm', 'Ufa', 'Sochi', 'Tomsk', 'Pskov']
 
-/** Contacts of about 140 bytes that compress like real ones. */
+/** Contacts of about 140 bytes with the compression ratio of real contacts. */
 const contactsOf = (count: number) =>
   Array.from({ length: count }, () => {
     const random = randomUUID()
@@ -17,13 +17,11 @@ const contactsOf = (count: number) =>
     }
   })
 
-/** The JSON array of the contacts of one chunk. */
 const encodedContacts = (count: number) => Buffer.from(JSON.stringify(contactsOf(count)))
 
 export type ImportShape = {
   readonly chunks: number
   readonly contactsPerChunk: number
-  /** Milliseconds since the epoch. */
   readonly createdAt?: number
   readonly repeat?: boolean
   readonly jobId?: string

@@ -3,7 +3,7 @@ import { createRandom, type Random } from './random.ts'
 
 const shares = { international: 0.7, national: 0.25 } as const
 
-/** The number of contacts with each kind of phone; it does not depend on the seed. In region RU the first two are valid. */
+/** Independent of the seed. International and national phones are valid in region RU. */
 export function sampleCounts(count: number): { international: number; national: number; invalid: number } {
   const international = Math.round(count * shares.international)
   const national = Math.round(count * shares.national)
@@ -12,7 +12,7 @@ export function sampleCounts(count: number): { international: number; national: 
 
 const digits = (random: Random, length: number): string => Array.from({ length }, () => random.below(10)).join('')
 
-/** Prefixes, and how many digits follow. The numbers are valid with any such digits. */
+/** Prefix and number of further digits. Every such number is valid. */
 const internationalForms = [
   ['+790', 8],
   ['+791', 8],
@@ -105,10 +105,7 @@ function contact(kind: keyof typeof phones, random: Random): ContactInput {
   }
 }
 
-/**
- * Contacts as producers send them: 70 % E.164, 25 % national Russian forms, 5 % without a valid phone, in mixed order.
- * The same count and seed give the same contacts.
- */
+/** 70 % E.164, 25 % national Russian formats, 5 % invalid phones, in random order. Deterministic for count and seed. */
 export function sampleContacts({ count, seed }: { count: number; seed: number }): ContactInput[] {
   const random = createRandom(seed)
   const counts = sampleCounts(count)

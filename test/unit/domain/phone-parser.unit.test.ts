@@ -12,7 +12,6 @@ const codes: readonly string[] = [
   ...Object.keys(metadata.nonGeographic),
 ]
 
-/** The general and every type pattern of every numbering plan, with its calling code. */
 const patterns = [...Object.values(metadata.countries), ...Object.values(metadata.nonGeographic)].flatMap(
   (plan: readonly unknown[]) => {
     const types: readonly unknown[] = Array.isArray(plan[11]) ? plan[11] : []
@@ -21,7 +20,6 @@ const patterns = [...Object.values(metadata.countries), ...Object.values(metadat
   },
 )
 
-/** The result of the library alone. */
 function fullParser(digits: string): string | null {
   if (digits.length > 15) return null
   const number = parsePhoneNumberFromString(`+${digits}`, { extract: false })
@@ -39,7 +37,7 @@ const lengthsOf = (callingCode: string): readonly unknown[] =>
     return Array.isArray(lengths) ? lengths : []
   })
 
-/** The rules of `normalizePhone` without its fast patterns: slow, and short enough to check by reading. */
+/** Reference implementation of `normalizePhone` without fast patterns: slow, and short enough to check by reading. */
 function byTheRule(digits: string, region: Region): string | null {
   const code = getCountryCallingCode(region)
   const trunk = trunkPrefixOf(region)
@@ -66,7 +64,7 @@ function byTheRule(digits: string, region: Region): string | null {
 const digits = (minLength: number, maxLength: number) =>
   fc.string({ unit: fc.constantFrom(...'0123456789'), minLength, maxLength })
 
-/** Example numbers of every country with other last digits; some have one digit too few or too many. */
+/** Example numbers of all countries with random last digits. Some have one digit too few or too many. */
 const nearNumber = fc
   .record({
     region: fc.constantFrom(...regions),

@@ -115,7 +115,7 @@ function readPhone(scanner: Scanner, start: number, end: number): string | null 
 const readString = ({ text }: Scanner, start: number, end: number): string =>
   String(JSON.parse(text.toString('utf8', start, end)))
 
-/** Shorter strings satisfy every limit; longer ones exceed every limit. An escaped code point takes up to 12 bytes. */
+/** Up to `surelyShort` bytes, every limit holds; above `surelyLong`, none does (a code point takes up to 12 bytes). */
 const surelyShort = Math.min(limits.phoneLength, limits.tagLength)
 const surelyLong = Math.max(limits.phoneLength, limits.tagLength) * 12
 

@@ -25,7 +25,7 @@ afterAll(async () => {
 const imports = () => readTopic(own.topics.kafka(), own.topics.nameOf(topics.imports.name))
 const dry = { 'x-debug': 'true' }
 
-/** Few contacts are planned on the event loop, hundreds in a worker. The numbers are not representable as a double. */
+/** Numbers that a double cannot represent. Ingest plans few contacts on the event loop and hundreds in a worker. */
 const exact = '{"phone":"8 999 123-45-67","additionalFields":{"id":12345678901234567890,"rate":0.1234567890123456789}}'
 const bodyOf = (count: number) => `[${exact},${JSON.stringify(sampleContacts({ count, seed: 9 })).slice(1)}`
 

@@ -17,7 +17,7 @@ const patience = { IDEMPOTENCY_LEASE_SECONDS: '60', IDEMPOTENCY_WAIT_SECONDS: St
 const body = '{"phone":"+79991234567"}'
 
 let own: OwnSurroundings
-/** `sleeper` stops itself after its first claim. `watched` prints the outcome of each claim. */
+/** `sleeper` suspends itself after its first claim. `watched` prints the outcome of each claim. */
 let sleeper: ServiceProcess
 let watched: ServiceProcess
 let plain: ServiceProcess

@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => own?.remove())
 
-/** Starts a request and sends half of its body. The returned function sends the rest. */
+/** Sends half of the body. The returned function sends the rest. */
 async function beginImport(url: string, body: string) {
   const half = body.length / 2
   const begun = request(`${url}/v1/contacts/import`, {

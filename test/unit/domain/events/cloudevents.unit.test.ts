@@ -9,7 +9,7 @@ import type { EventRecord } from '#shared/domain/events/record.ts'
 import { domainEvent, timestamp } from '#test/support/builders/arbitrary-events.ts'
 import { propertyRuns } from '#test/support/property-runs.ts'
 
-/** The message as the CloudEvents library reads it. It represents the clients of other teams. */
+/** The official CloudEvents library represents consumers of other teams. */
 const asMessage = ({ key, headers, value }: Pick<EventRecord, 'key' | 'headers' | 'value'>) => {
   const text = new TextDecoder().decode(value)
   return { key, headers: { ...headers }, value: text, body: text, timestamp: undefined }
@@ -40,7 +40,7 @@ const recordAttributes = fc.record(
   { requiredKeys: ['source', 'time'] },
 )
 
-/** The value after a round trip through JSON, which has no negative zero. */
+/** The JSON round trip replaces negative zero. */
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 const seen = new Set<string>()
@@ -79,7 +79,8 @@ describe('a record of this service', () => {
         const attributes = Object.entries(ours).map(([name, value]) => [name.slice('ce_'.length), value])
         const given = { ...Object.fromEntries(attributes), datacontenttype: contentType, data: event.data }
         const written = Kafka.binary(new CloudEvent({ ...given, partitionkey: record.key }))
-        // The library also writes `ce_` headers for what the binding (§3.1, §3.2.1) maps to the key and `content-type`.
+        // The library also writes `ce_` headers for attributes that the binding (§3.1, §3.2.1) maps to the key and
+        // `content-type`.
         const { ce_datacontenttype, ce_partitionkey, ...headers } = written.headers
         const present = Object.entries(headers).filter(([, value]) => value !== undefined)
         expect(Object.fromEntries(present)).toEqual({ ...ours, [headerNames.contentType]: contentType })

@@ -28,7 +28,7 @@ const eventTypes: ReadonlyMap<string, EventType> = new Map(
   ),
 )
 
-/** Records as a release wrote them. Samples are added, never changed, because logs keep such records for ever. */
+/** Logs keep records of every release, so add samples but never change them. */
 describe('a record of a released version', () => {
   test.each(files)('%s is decoded to its event', (file) => {
     const golden = read(file)

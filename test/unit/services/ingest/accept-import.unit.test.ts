@@ -21,7 +21,7 @@ const request: ImportRequest = {
   plan: { chunkSize: 10, region: 'RU', phoneMetadataVersion },
 }
 
-/** One process of ingest. What is not given is the shared twin. */
+/** One ingest process. Uses the shared twins by default. */
 type Process = {
   readonly plan?: Planner['plan']
   readonly maxContacts?: number
@@ -52,7 +52,7 @@ function setUp() {
   return { ingest, keys, clock, log, records: () => log.records(topics.imports.name) }
 }
 
-/** After this the log has lost its acknowledgement, and `stored` decides whether it has the records. */
+/** Makes the next append return `ambiguous`. */
 const ambiguous = (stored: boolean) => ({ outcome: { is: 'ambiguous', cause: null }, stored }) as const
 
 describe('accept import', () => {

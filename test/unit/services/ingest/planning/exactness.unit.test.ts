@@ -7,7 +7,6 @@ import { propertyRuns } from '#test/support/property-runs.ts'
 const phone = '+79991234567'
 const limits = { maxContacts: 10, chunkSize: 10 }
 
-/** The data of the one ChunkPlanned of a body with one contact. */
 const chunkFrom = (body: string): string =>
   readable(plan(importOf(Buffer.from(body), limits))).records[1]?.value ?? 'no chunk'
 
@@ -16,7 +15,7 @@ const dryRunFrom = (body: string): string => readable(plan(dryRunOf(Buffer.from(
 const bodyWith = (fields: string): string => `{"phone":"${phone}","additionalFields":${fields}}`
 const contactWith = (fields: string): string => `[{"phone":"${phone}","tags":[],"additional_fields":${fields}}]`
 
-/** One JSON value twice: as a producer may write it, and as it must arrive. Neither is made by a JSON parser. */
+/** One JSON value in two texts: as a client may send it, and as ingest must store it. No JSON parser creates them. */
 type Written = { readonly source: string; readonly canonical: string }
 
 const space = fc.constantFrom('', '', '', ' ', '\n\t', ' \r\n ')
@@ -70,7 +69,7 @@ const { value } = fc.letrec<{ value: Written; map: Written; list: Written }>((ti
   map: mapOf(tie('value')),
 }))
 
-/** Of a repeated name the last value remains, at the position of the first. */
+/** The last value of a repeated name stays, at the position of the first. */
 function mapOf(member: fc.Arbitrary<Written>): fc.Arbitrary<Written> {
   return fc.array(fc.tuple(name, space, member), { maxLength: 6 }).map((members) => {
     const arrived = new Map(members.map(([key, , { canonical }]) => [key.canonical, canonical]))

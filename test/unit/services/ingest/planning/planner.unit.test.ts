@@ -19,7 +19,7 @@ const middle = bodyOf(sampleContacts({ count: 150, seed: 1 }))
 const middleForParser = Buffer.from(middle.toString().replace('"phone"', '"\\u0070hone"'))
 const middleWithManyContacts = bodyOf(Array(251).fill({ phone: '+9999999999999999999' }))
 
-/** A planner whose workers are busy, and the tasks that it offered to them. */
+/** All workers are busy. `offered` lists the tasks that they did not accept. */
 function plannerWithBusyWorkers() {
   const offered: PlanTask['by'][] = []
   const planner = createPlanner({
