@@ -113,7 +113,10 @@ function createClientGuard(config: IngestConfig, { mongo }: Stores, log: Log) {
     rateLimiter: createMongoRateLimiter({
       db: mongo.db,
       onFallback: (cause) =>
-        log.warn({ err: cause }, 'cannot share rate limits with other instances; this process limits on its own'),
+        log.warn(
+          { err: cause },
+          'the shared rate limit counter is unavailable; this process counts only its own requests',
+        ),
     }),
     defaultRate: config.RATE_LIMIT_DEFAULT,
   })

@@ -42,7 +42,7 @@ export function apiClientsContract(open: () => ClientsUnderTest): void {
     expect(await clients.authenticate(apiKey)).not.toBeNull()
   })
 
-  test('a revoked client is unknown after 5 s', async () => {
+  test('the key of a revoked client returns null after 5 s', async () => {
     const { clients, register, revoke, pass5Seconds } = open()
     const kept = await register(clientSettings)
     const revoked = await register(clientSettings)

@@ -78,7 +78,7 @@ function claiming(open: () => Keys) {
     expect(await keys.find('client', 'key', now)).toEqual(claim)
   })
 
-  test('of 100 simultaneous claims of one key exactly one succeeds', async () => {
+  test('exactly one of 100 simultaneous claims of one key succeeds', async () => {
     const keys = open()
     const outcomes = await atOnce(100, () => keys.claim(claimRequest(), now))
     expect(tally(outcomes)).toEqual({ yours: 1, in_progress: 99, replay: 0, conflict: 0 })
@@ -86,7 +86,7 @@ function claiming(open: () => Keys) {
     expect(jobs.size).toBe(1)
   })
 
-  test('of two simultaneous payloads with one key exactly one is accepted', async () => {
+  test('exactly one of two simultaneous payloads with one key is accepted', async () => {
     const keys = open()
     const outcomes = await atOnce(100, (index) =>
       keys.claim(claimRequest({ payloadHash: payloadHash(`payload ${index % 2}`) }), now),
@@ -140,7 +140,7 @@ function replaying(open: () => Keys) {
     expect(await keys.find('client', 'key', now)).toMatchObject({ accessCount: 101, accessedAt: now + 99 })
   })
 
-  test('another payload is a conflict: it returns the creation time of the first, is not counted, and changes nothing', async () => {
+  test('another payload is a conflict: the outcome has the creation time of the first, and nothing is counted or changed', async () => {
     const keys = open()
     await keys.finish(await claimed(keys), 'response', now)
     const before = await keys.find('client', 'key', now)
@@ -160,7 +160,7 @@ function takingOver(open: () => Keys) {
     expect(second).toEqual({ ...first, fence: 2, leaseUntil: leaseOver + leaseMs })
   })
 
-  test('of 100 simultaneous take-overs exactly one succeeds', async () => {
+  test('exactly one of 100 simultaneous take-overs succeeds', async () => {
     const keys = open()
     await claimed(keys)
     const outcomes = await atOnce(100, () => keys.claim(claimRequest(), leaseOver))

@@ -21,7 +21,7 @@ export function createRandom(seed: number): Random {
     chance: (probability) => next() < probability,
     pick: (from) => {
       const picked = from[below(from.length)]
-      if (picked === undefined) throw new RangeError('There is nothing to pick from.')
+      if (picked === undefined) throw new RangeError('Cannot pick from an empty list.')
       return picked
     },
     shuffled: (items) =>

@@ -13,15 +13,15 @@ import { type ServiceProcess, startServiceProcess } from '#test/support/system/s
 
 const waitMs = 2_000
 const retentionMs = 3_000
-const patience = { IDEMPOTENCY_LEASE_SECONDS: '60', IDEMPOTENCY_WAIT_SECONDS: String(waitMs / 1_000) }
+const leaseAndWait = { IDEMPOTENCY_LEASE_SECONDS: '60', IDEMPOTENCY_WAIT_SECONDS: String(waitMs / 1_000) }
 const body = '{"phone":"+79991234567"}'
 
 let own: OwnSurroundings
-/** `sleeper` suspends itself after its first claim. `watched` prints the outcome of each claim. */
-let sleeper: ServiceProcess
+/** `suspended` suspends itself after its first claim. `watched` prints the outcome of each claim. */
+let suspended: ServiceProcess
 let watched: ServiceProcess
 let plain: ServiceProcess
-let brief: ServiceProcess
+let shortRetention: ServiceProcess
 let query: ServiceProcess
 let first: Producer
 let second: Producer
@@ -31,10 +31,10 @@ beforeAll(async () => {
   const start = (file: string, environment: Record<string, string> = {}) =>
     startServiceProcess(file, { ...own.environment, ...environment })
   const fixture = 'test/support/system/fixtures/ingest.ts'
-  ;[sleeper, watched, plain, brief, query] = await Promise.all([
-    start(fixture, { ...patience, STOP_AT: 'after claim' }),
-    start(fixture, patience),
-    start('services/ingest/main.ts', patience),
+  ;[suspended, watched, plain, shortRetention, query] = await Promise.all([
+    start(fixture, { ...leaseAndWait, STOP_AT: 'after claim' }),
+    start(fixture, leaseAndWait),
+    start('services/ingest/main.ts', leaseAndWait),
     start('services/ingest/main.ts', { IDEMPOTENCY_RETENTION_HOURS: String(retentionMs / 3_600_000) }),
     start('services/query/main.ts'),
   ])
@@ -42,7 +42,7 @@ beforeAll(async () => {
   second = createProducer(plain.url, own.apiKey)
 })
 afterAll(async () => {
-  await Promise.all([sleeper, watched, plain, brief, query].map((process) => process?.stop()))
+  await Promise.all([suspended, watched, plain, shortRetention, query].map((process) => process?.stop()))
   await own?.remove()
 })
 
@@ -64,10 +64,10 @@ async function acceptedJobs(): Promise<(string | null)[]> {
 }
 
 describe('an idempotency key', () => {
-  it('held by a running request: duplicates wait, get 409 after the wait, or replay the response', async () => {
+  it('held by a running request: duplicates wait, then replay the response or get 409', async () => {
     const key = randomUUID()
-    const slow = createProducer(sleeper.url, own.apiKey).post(body, withKey(key))
-    await eventually(() => expect(sleeper.output()).toContain('claim: yours'))
+    const slow = createProducer(suspended.url, own.apiKey).post(body, withKey(key))
+    await eventually(() => expect(suspended.output()).toContain('claim: yours'))
 
     const begunAt = performance.now()
     const impatient = await first.post(body, withKey(key))
@@ -88,7 +88,7 @@ describe('an idempotency key', () => {
     const before = looks()
     const waiting = Array.from({ length: 5 }, () => first.post(body, withKey(key)))
     await eventually(() => expect(looks()).toBeGreaterThanOrEqual(before + 5), { everyMs: 5 })
-    sleeper.kill('SIGCONT')
+    suspended.kill('SIGCONT')
     const answered = await slow
     expect([answered.status, answered.headers.get('idempotent-replayed')]).toEqual([202, null])
     for (const replay of await Promise.all(waiting)) {
@@ -98,7 +98,7 @@ describe('an idempotency key', () => {
     expect(await storedRecord(key)).toMatchObject({ status: 'active', access_count: 6 })
   })
 
-  it('sent with two payloads at once to two processes is accepted for exactly one payload', async () => {
+  it('is accepted for exactly one of two payloads that two processes receive simultaneously', async () => {
     const payloads = [body, '{"phone":"+79991234568"}']
     const before = (await acceptedJobs()).length
     const rounds = 40
@@ -122,7 +122,7 @@ describe('an idempotency key', () => {
     expect(accepted).toEqual(expect.arrayContaining(jobs))
   })
 
-  it('counts its 202 responses, and neither conflicts nor GET requests', async () => {
+  it('counts 202 responses, but not conflicts or GET requests', async () => {
     const key = 'key with no UUID: a/b?c#d%'.replaceAll(' ', '_')
     const accepted = await first.post(body, withKey(key))
     const { accessed_at: firstAccess, ...record } = await storedRecord(key)
@@ -175,7 +175,7 @@ describe('an idempotency key', () => {
 
   it('returns 404 after it has expired, and then starts a new import with any payload', async () => {
     const key = randomUUID()
-    const producer = createProducer(brief.url, own.apiKey)
+    const producer = createProducer(shortRetention.url, own.apiKey)
     const old = await producer.post(body, withKey(key))
     const { created_at, expires_at } = await storedRecord(key)
     expect(Date.parse(expires_at) - Date.parse(created_at)).toBe(retentionMs)

@@ -82,7 +82,7 @@ async function expectEachChunkSentOnce({ job_id }: ImportAcceptedResponse, sentB
 }
 
 describe('an import', () => {
-  it('whose first holder appends after a take-over is one job, and each chunk is sent once', async () => {
+  it('is one job, and each chunk is sent once, when the first holder appends after a take-over', async () => {
     const sent = system.ai.received().requests
     await withIngest({ STOP_AT: 'before the append' }, async (sleeper) => {
       const key = randomUUID()
@@ -104,7 +104,7 @@ describe('an import', () => {
     })
   })
 
-  it('whose acknowledgement is lost with the connection is appended once, and its client gets 202', async () => {
+  it('is appended once, and its client gets 202, when the connection breaks before the acknowledgement', async () => {
     const sent = system.ai.received().requests
     const proxy = await startBrokerProxy(inject('kafkaBrokers')[0] ?? '')
     try {
@@ -120,7 +120,7 @@ describe('an import', () => {
     }
   })
 
-  it('that is never acknowledged is answered with 503, and the same request then finds it in the log', async () => {
+  it('gets 503 when it is never acknowledged, and the repeated request finds it in the log', async () => {
     const sent = system.ai.received().requests
     const proxy = await startBrokerProxy(inject('kafkaBrokers')[0] ?? '')
     try {

@@ -46,7 +46,7 @@ async function beginImport(url: string, body: string) {
   }
 }
 
-it('SIGTERM under load completes running requests, refuses new ones with 503, and exits with 0; every 202 is in the log', async () => {
+it('SIGTERM under load completes running requests, refuses new ones with 503, and exits with 0; every import answered with 202 is in the log', async () => {
   const ingest = await startServiceProcess('services/ingest/main.ts', own.environment)
   const producer = createProducer(ingest.url, own.apiKey)
   const body = JSON.stringify(sampleContacts({ count: 50, seed: 3 }))

@@ -173,16 +173,16 @@ describe('the reason why a foreign or damaged record is unreadable', () => {
     ['no source', { [headerNames.source]: undefined }],
     ['another version of CloudEvents', { [headerNames.specversion]: '0.3' }],
     ['no type', { [headerNames.type]: undefined }],
-    ['another subject than the key', { [headerNames.subject]: correlationId }],
+    ['a subject that differs from the key', { [headerNames.subject]: correlationId }],
     ['an invalid time', { [headerNames.time]: 'yesterday' }],
-    ['no schema', { [headerNames.dataschema]: undefined }],
-    ['another content', { [headerNames.contentType]: 'application/avro' }],
+    ['no dataschema', { [headerNames.dataschema]: undefined }],
+    ['another content type', { [headerNames.contentType]: 'application/avro' }],
     ['a negative chunk index', { [headerNames.chunkIndex]: '-1' }],
     ['a chunk index above 2^53', { [headerNames.chunkIndex]: '9'.repeat(16) }],
     ['fractional attempts', { [headerNames.attempts]: '1.5' }],
     ['an invalid not-before', { [headerNames.notBefore]: 'later' }],
     ['an empty offset', { [headerNames.importsOffset]: '' }],
-    ['a repeat other than true', { [headerNames.repeat]: 'false' }],
+    ['a repeat header other than true', { [headerNames.repeat]: 'false' }],
   ])('%s', (_, headers) => {
     expect(decodeEvent(withHeaders(headers))).toEqual({ is: 'unreadable', reason: 'bad_header' })
     expect(readPlannedChunk(withHeaders(headers))).toEqual({ is: 'unreadable', reason: 'bad_header' })

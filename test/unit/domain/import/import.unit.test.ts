@@ -78,7 +78,7 @@ describe('accepting an import', () => {
     ])
   })
 
-  test('without a valid contact makes ImportAccepted alone', () => {
+  test('without a valid contact makes only ImportAccepted', () => {
     expect(given([]).when(acceptImport(['x', ''], 10))).toEqual([
       expect.objectContaining({ type: 'ImportAccepted', data: expect.objectContaining({ chunks_count: 0 }) }),
     ])
@@ -98,7 +98,7 @@ describe('accepting an import', () => {
 })
 
 describe('the 202 body', () => {
-  test('depends on ImportAccepted alone', () => {
+  test('depends only on ImportAccepted', () => {
     const [accepted] = given([]).when(acceptImport(phones, 2))
     if (accepted?.type !== 'ImportAccepted') throw new Error('The first event of an import must be its ImportAccepted.')
     const response = acceptedResponse(accepted)

@@ -28,7 +28,7 @@ describe('a plan', () => {
     )
   })
 
-  test('fills every chunk but the last, and no chunk is empty', () => {
+  test('fills every chunk except the last, and no chunk is empty', () => {
     fc.assert(
       fc.property(contacts, fc.integer({ min: 1, max: 20 }), (list, chunkSize) => {
         const { chunks, validCount } = plannedAs(list, chunkSize)
@@ -59,7 +59,7 @@ describe('a plan', () => {
     })
   })
 
-  test('reads numbers without a country code in the given region', () => {
+  test('applies the given region to numbers without a country code', () => {
     const list = [{ phone: '030 901820' }]
     expect(planImport(list, { region: 'DE', chunkSize: 10 }).phones).toEqual(['+4930901820'])
     expect(planImport(list, { region: 'RU', chunkSize: 10 }).phones).toEqual([null])

@@ -52,7 +52,7 @@ function setUp() {
   return { ingest, keys, clock, log, records: () => log.records(topics.imports.name) }
 }
 
-/** Makes the next append return `ambiguous`. */
+/** `stored`: the log stores the records although the append is not acknowledged. */
 const ambiguous = (stored: boolean) => ({ outcome: { is: 'ambiguous', cause: null }, stored }) as const
 
 describe('accept import', () => {
@@ -66,7 +66,7 @@ describe('accept import', () => {
     expect(records()).toHaveLength(2)
   })
 
-  it('is uncertain after an ambiguous append; when the lease has ended, the next request finds out what happened', async () => {
+  it('returns uncertain after an ambiguous append; after the lease has expired, the next request reads the log', async () => {
     for (const reached of [true, false]) {
       const { ingest, clock, log, records } = setUp()
       log.failNextAppend(ambiguous(reached))
@@ -164,7 +164,7 @@ describe('accept import', () => {
     expect(records()).toHaveLength(2)
   })
 
-  it('takes the response from the log when a former holder appended, even if the plan would now be refused', async () => {
+  it('takes the response from the log when a former holder appended, even if it would now refuse the body', async () => {
     const { ingest, clock, log } = setUp()
     log.failNextAppend(ambiguous(true))
     await ingest()(request)
@@ -198,7 +198,7 @@ describe('accept import', () => {
     expect(await keys.find('cl_1', 'k1', clock.now())).toBe(null)
   })
 
-  it('of two simultaneous requests the second waits and replays the response of the first', async () => {
+  it('the second of two simultaneous requests waits and replays the response of the first', async () => {
     const { ingest, records } = setUp()
     const [first, second] = await Promise.all([ingest()(request), ingest()(request)])
     expect([first, second].filter((it) => it.is === 'accepted' && !it.replayed)).toHaveLength(1)

@@ -53,7 +53,7 @@ describe('decodeBody', () => {
     )
   })
 
-  it('refuses a compression ratio that contacts do not reach, whatever the limit', async () => {
+  it('refuses a compression ratio that contacts do not reach, for any size limit', async () => {
     await expect(decodeBody(spaces(12 * mebibyte), 'gzip', 64 * mebibyte)).rejects.toHaveProperty(
       'code',
       'payload_too_large',

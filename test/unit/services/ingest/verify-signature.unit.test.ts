@@ -57,7 +57,7 @@ describe('verify signature', () => {
     expect(() => verify(secrets, headers, wire)).toThrow(expect.objectContaining({ code }))
   })
 
-  test('the error contains neither the secret nor the right signature', () => {
+  test('the error contains neither the secret nor the valid signature', () => {
     const attempt = () => verify(secrets, { 'x-signature': '00', 'x-timestamp': timestamp }, wire)
     expect(attempt).toThrow(expect.objectContaining({ message: expect.not.stringMatching(/cis_|[0-9a-f]{64}/) }))
   })

@@ -81,7 +81,7 @@ function mapOf(member: fc.Arbitrary<Written>): fc.Arbitrary<Written> {
 }
 
 describe('additionalFields', () => {
-  it('any JSON value arrives as sent: digits, order of names, and strings', () => {
+  it('any JSON value keeps its digits, the order of its names, and its strings', () => {
     fc.assert(
       fc.property(mapOf(value), ({ source, canonical }) => {
         expect(JSON.parse(chunkFrom(bodyWith(source))).contacts).toHaveLength(1)
@@ -110,7 +110,7 @@ describe('additionalFields', () => {
     expect(chunkFrom(bodyWith('{"b":1,"\\u0031":2}'))).toContain(contactWith('{"b":1,"1":2}'))
   })
 
-  it('of a repeated name the last value remains', () => {
+  it('the last value of a repeated name remains', () => {
     expect(chunkFrom(bodyWith('{"1":1,"a":2,"1":3.0,"a":4}'))).toContain(contactWith('{"1":3.0,"a":4}'))
   })
 })

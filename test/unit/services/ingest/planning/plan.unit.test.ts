@@ -23,7 +23,7 @@ const contact = fc.record(
 )
 
 describe('a dry run', () => {
-  it('shows of each contact what the import would do with it', () => {
+  it('returns for each contact what an import would do with this contact', () => {
     const list = [{ phone: '8 999 123-45-67', tags: ['a'], additionalFields: { b: 1 } }, { phone: 'x' }]
     expect(dryRun(list)).toMatchObject({
       total_contacts: 2,

@@ -68,7 +68,7 @@ describe('the planner', () => {
     ['an import', importOf],
     ['a dry run', dryRunOf],
   ])(
-    'plans a middle-sized body of %s on the event loop only if the scan of few contacts is enough',
+    'plans a medium-sized body of %s on the event loop only if the scan finds few contacts',
     async (_what, requestOf) => {
       for (const { byteLength } of [middle, middleForParser, middleWithManyContacts]) {
         expect(byteLength).toBeGreaterThan(8 * 1024)
@@ -84,7 +84,7 @@ describe('the planner', () => {
     },
   )
 
-  it('gives a body that the scan refused to the parser of the worker, without a second scan', async () => {
+  it('sends a body that the scan does not support to the parser of a worker, without a second scan', async () => {
     const { planner, offered } = plannerWithBusyWorkers()
     await planner.plan(importOf(middleForParser, limits))
     expect(offered).toEqual(['parse'])

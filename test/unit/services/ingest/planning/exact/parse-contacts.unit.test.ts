@@ -28,14 +28,14 @@ describe('parseContacts', () => {
     expect(parse(JSON.stringify([contact, { phone }]))).toEqual({ is: 'contacts', contacts: [contact, { phone }] })
   })
 
-  it('refuses an empty array with its own error', () => {
+  it('refuses an empty array as empty_import', () => {
     expect(parse('[]')).toEqual({ is: 'refused', error: 'empty_import' })
   })
 
   it.each([
     ['a number', '1', '', 'wrong_type'],
     ['null', 'null', '', 'wrong_type'],
-    ['a text', '"x"', '', 'wrong_type'],
+    ['a string', '"x"', '', 'wrong_type'],
     ['an array of arrays', '[[]]', '/0', 'wrong_type'],
     ['no phone', '{}', '/phone', 'required'],
     ['a phone as a number', '{"phone":79991234567}', '/phone', 'wrong_type'],
@@ -51,16 +51,21 @@ describe('parseContacts', () => {
     ['fields as a long number', one('"additionalFields":12345678901234567890'), '/additionalFields', 'wrong_type'],
     ['a number that overflows', '[1e400]', '/0', 'wrong_type'],
     ['an empty field name', one('"additionalFields":{"":1}'), '/additionalFields', 'too_short'],
-    ['a field name of 101', one(`"additionalFields":{"${'k'.repeat(101)}":1}`), '/additionalFields', 'too_long'],
+    [
+      'a field name of 101 characters',
+      one(`"additionalFields":{"${'k'.repeat(101)}":1}`),
+      '/additionalFields',
+      'too_long',
+    ],
     ['__proto__ in fields', one('"additionalFields":{"__proto__":1}'), '/additionalFields/__proto__', 'forbidden_name'],
     [
-      '__proto__ below',
+      '__proto__ in a nested object',
       one('"additionalFields":{"a/b":{"__proto__":1}}'),
       '/additionalFields/a~1b/__proto__',
       'forbidden_name',
     ],
     [
-      'nesting of 9',
+      '9 levels of nesting',
       one(`"additionalFields":${'{"a":'.repeat(8)}{}${'}'.repeat(8)}`),
       `/additionalFields${'/a'.repeat(8)}`,
       'too_deep',
@@ -103,7 +108,7 @@ describe('parseContacts', () => {
     expect(result.is === 'refused' && result.error === 'validation_failed' && result.faults.length).toBeLessThan(110)
   })
 
-  it('for a name of 10,000 characters the pointer names the object that contains it', () => {
+  it('the pointer of a fault at a name of 10,000 characters is that of the object that contains the name', () => {
     const name = 'k'.repeat(10_000)
     expect(parse(one(`"${name}":1`))).toHaveProperty('faults', [{ pointer: '', code: 'unknown_field' }])
     expect(parse(one(`"additionalFields":{"a":{"${name}":[{"b":{"__proto__":1}}]}}`))).toHaveProperty('faults', [
@@ -139,7 +144,7 @@ describe('parseContacts', () => {
     expect(JSON.stringify(result.contacts[0]?.additionalFields)).toBe(fields)
   })
 
-  it('uses the last of a repeated member', () => {
+  it('uses the last value of a repeated member', () => {
     expect(parse(`{"phone":"1","phone":"2"}`)).toEqual({ is: 'contacts', contacts: [{ phone: '2' }] })
   })
 
