@@ -1,6 +1,6 @@
 /**
- * Settles like `work`, or after `ms` milliseconds with what `onTimeout` returns or throws. The timer ends with the work.
- * The work is not cancelled: it goes on, and a later rejection is ignored.
+ * Settles like `work`, or after `ms` milliseconds with what `onTimeout` returns or throws. Does not cancel the work;
+ * ignores its later rejection.
  */
 export async function withDeadline<T, U = T>(
   work: Promise<T>,
@@ -22,7 +22,7 @@ export async function withDeadline<T, U = T>(
   }
 }
 
-/** Resolves when the signal is aborted, at once when it is already. */
+/** Resolves when the signal is aborted, or immediately for an aborted signal. */
 export function untilAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve()

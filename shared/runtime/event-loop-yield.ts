@@ -1,7 +1,7 @@
-/** Resolves in a later iteration of the event loop, after pending input was processed. First come, first served. */
+/** Resolves in a later iteration of the event loop, after pending I/O. Callers continue in order of arrival. */
 export type EventLoopYield = () => Promise<void>
 
-/** At most `callersPerIteration` callers continue in one iteration, so that many callers do not delay input. */
+/** At most `callersPerIteration` callers continue in one iteration, so that many callers do not delay I/O. */
 export function createEventLoopYield(callersPerIteration: number): EventLoopYield {
   let waiting: (() => void)[] = []
 

@@ -1,7 +1,7 @@
 import { withDeadline } from './deadline.ts'
 import type { Log } from './log.ts'
 
-/** A connection, a consumer, a listener: started once and stopped once by its process. */
+/** A component of a process, such as a connection or an HTTP listener. Started once and stopped once. */
 export type Part = {
   readonly name: string
   start(): Promise<void>
@@ -41,7 +41,7 @@ export class StopFailed extends AggregateError {
 export type Lifecycle = {
   /**
    * Starts the parts one after the other. When one fails, stops those already started and throws `StartFailed`.
-   * A concurrent `stop` ends the start after the current part; the remaining parts are never started.
+   * A `stop` during the start waits for the current part; the remaining parts are not started.
    */
   start(parts: readonly Part[]): Promise<void>
   /** Stops the parts in reverse order, each within its limit. Throws `StopFailed` at the end. Idempotent. */

@@ -2,13 +2,13 @@ export type LogFields = Readonly<Record<string, unknown>>
 
 /**
  * One line per unit of work: `fields` holds all its ids and the decision, `message` is short and constant.
- * Fields never hold contact data, keys or secrets. An error is in `err`.
+ * Fields never contain contact data, keys or secrets. Pass an error as `err`.
  */
 export interface Log {
   debug(fields: LogFields, message: string): void
   info(fields: LogFields, message: string): void
   warn(fields: LogFields, message: string): void
   error(fields: LogFields, message: string): void
-  /** The same log with these fields on every line. */
+  /** Returns a log that adds these fields to every line. */
   child(fields: LogFields): Log
 }

@@ -10,7 +10,7 @@ type PeriodicTask = {
   readonly log: Log
 }
 
-/** Runs `work` repeatedly from start to stop. A failure is logged and does not end the task; `stop` waits for a running one. */
+/** Repeats `work` from start to stop. Logs a failure and continues; `stop` waits for the current run. */
 export function periodicTask({ name, everyMs, work, log }: PeriodicTask): Part {
   const stopped = new AbortController()
   let running: Promise<void> = Promise.resolve()

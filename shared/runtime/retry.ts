@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Returned by a step that did not fail but has to be repeated. */
+/** A step returns this value to be repeated without an error. */
 export const tryAgain = Symbol('try again')
 
 /** `lastError` is undefined when no step threw. */
@@ -9,11 +9,11 @@ export type RetryResult<T> =
   | { readonly is: 'given_up'; readonly lastError: unknown }
 
 export type RetryOptions = {
-  /** Milliseconds before each repetition. When they end, `retry` gives up; see `exponentialDelays` and `fixedDelay`. */
+  /** Milliseconds before each repetition. `retry` gives up after the last delay. */
   readonly delays: Iterable<number>
-  /** Called with every error of the step. It throws what must not be repeated. Without it, every error is thrown. */
+  /** Called with each error of a step. Throws errors that must not be retried. Default: throws every error. */
   readonly onError?: (error: unknown, attempt: number) => void
-  /** Ends the wait between two steps; afterwards no step begins. */
+  /** Ends the current pause; no further step begins. */
   readonly signal?: AbortSignal
   /** Checked before each step; for a caller without a signal. */
   readonly isStopped?: () => boolean
@@ -50,12 +50,12 @@ const isResult = <R>(value: R): value is Exclude<R, typeof tryAgain> => value !=
 export const pauseFor = (ms: number, signal?: AbortSignal): Promise<void> =>
   delay(ms, undefined, { signal }).catch(() => {})
 
-/** Endless delays, each twice as long as the one before, up to `mostMs`. */
+/** Yields delays without end, each twice the previous delay, up to `mostMs`. */
 export function* exponentialDelays({ firstMs, mostMs }: { firstMs: number; mostMs: number }): Generator<number, never> {
   for (let ms = firstMs; ; ms = Math.min(ms * 2, mostMs)) yield ms
 }
 
-/** The same delay each time, without end or until `withinMs` have passed since the first repetition was due. */
+/** Yields the same delay until `withinMs` milliseconds have passed since the first delay. */
 export function* fixedDelay(ms: number, withinMs: number = Number.POSITIVE_INFINITY): Generator<number, void> {
   const deadline = performance.now() + withinMs
   while (performance.now() < deadline) yield ms

@@ -3,7 +3,6 @@ import { createLifecycle, type Part, StartFailed } from './lifecycle.ts'
 import type { Log } from './log.ts'
 
 export type ProcessDefinition<Config> = {
-  /** Used in messages, e.g. `ingest`. */
   readonly name: string
   /** Reads the environment. The message of an error with code `config_invalid` lists every fault and is printed. */
   readonly config: () => Config
@@ -80,7 +79,7 @@ function fail(sentence: string): void {
   process.stderr.write(`${sentence}\n`)
 }
 
-/** The innermost cause in one sentence, because it is the one an operator can fix. */
+/** Returns the innermost cause as one sentence, because an operator can fix that cause. */
 function explain(error: unknown): string {
   const where = error instanceof StartFailed ? `${error.part}: ` : ''
   const innermost = innermostOf(error)

@@ -1,7 +1,7 @@
 import { move, Piscina, transferableSymbol, valueSymbol } from 'piscina'
 import type { Log } from './log.ts'
 
-/** `overloaded`: the task was not started because the queue is full. */
+/** `overloaded`: the queue was full, so the task was not started. */
 export type WorkerOutcome<Out> = { readonly is: 'done'; readonly value: Out } | { readonly is: 'overloaded' }
 
 export type WorkerPool<In, Out> = {
@@ -23,7 +23,7 @@ export type WorkerPoolOptions = {
   readonly log: Log
 }
 
-/** A fixed number of threads that stay alive. Each runs one task at a time. */
+/** A fixed number of permanent threads. Each thread runs one task at a time. */
 export function createWorkerPool<In, Out>({ file, threads, maxQueue, log }: WorkerPoolOptions): WorkerPool<In, Out> {
   const pool = new Piscina<In, Out>({ filename: file.href, name: 'run', minThreads: threads, maxThreads: threads })
   pool.on('error', (err: unknown) => log.error({ err }, 'an idle worker ended; starting another'))
@@ -46,7 +46,7 @@ export function createWorkerPool<In, Out>({ file, threads, maxQueue, log }: Work
   }
 }
 
-/** Makes the `run` export of a worker module. The bytes in the handler's `transfer` are part of its value and are transferred, not copied. */
+/** Makes the `run` export of a worker module. The bytes in `transfer` are part of the value; they are not copied. */
 export const workerTask =
   <In, Out extends object>(handler: (task: In) => WorkerResult<Out> | Promise<WorkerResult<Out>>) =>
   async (task: In): Promise<unknown> => {

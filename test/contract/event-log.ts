@@ -94,7 +94,7 @@ export function eventLogContract({ create }: { create: () => Promise<EventLogUnd
       await log.append([record({ partition: 3, key: 'before' })])
       const [before] = await collect(log.read(imports, 3, 0))
       const since = (before?.appendedAt ?? 0) + 1
-      // Appends until the clock of the log has advanced; records appended before that are not part of the read.
+      // Append until the log's clock advances, so that earlier records are not part of the read.
       const all = await eventually(async () => {
         await log.append([record({ partition: 3 })])
         const appended = await collect(log.read(imports, 3, 0))

@@ -6,7 +6,6 @@ import type { FoldPositions, ImportJobReader, ImportJobWriter, JobChange } from 
 
 type Jobs = ImportJobWriter & FoldPositions & ImportJobReader
 
-/** A job with one chunk, folded up to these offsets. */
 export function jobDocument(imports: number, deliveries = -1, _id: string = randomUUID()): ImportJobDocument {
   const at = '2026-01-31T09:30:00.000Z'
   return {
@@ -50,7 +49,6 @@ const created = (document: ImportJobDocument): JobChange => ({ document, foldedF
 const imports = (partition: number) => ({ topic: topics.imports.name, partition })
 const deliveries = (partition: number) => ({ topic: topics.deliveries.name, partition })
 
-/** The promises of every read-model store. */
 export function importJobsContract(open: () => Jobs): void {
   documents(open)
   conflicts(open)
@@ -220,7 +218,7 @@ const placeOf = ({ created_at, _id }: Pick<ImportJobDocument, 'created_at' | '_i
 const all = { clientId: 'client', status: null, createdAfter: null, after: null, limit: 100 }
 const at = (ms: number) => new Date(Date.parse('2026-01-31T09:30:00.000Z') + ms).toISOString()
 
-/** Saves nine jobs of the client, three per millisecond, and two jobs that must not be listed. Returns the nine. */
+/** Saves and returns nine jobs of the client, three per millisecond. Also saves two jobs that must not be listed. */
 async function saveNine(jobs: Jobs) {
   const own = Array.from({ length: 9 }, (_, index) => {
     const status = index % 2 === 0 ? 'completed' : 'pending'

@@ -9,7 +9,7 @@ import { silentLog } from '../support/silent-log.ts'
 
 export type GroupUnderTest = {
   readonly appender: EventAppender
-  /** A new member of the one group, subscribed to both topics. */
+  /** Adds a member to the group, subscribed to both topics. */
   member(log: Log): Subscription
   stop(): Promise<void>
 }
@@ -18,7 +18,7 @@ const imports: TopicName = 'contact-import.imports'
 const deliveries: TopicName = 'contact-import.deliveries'
 const place = (partition: number, topic: TopicName = imports): TopicPartition => ({ topic, partition })
 
-/** Records what a member's handlers receive. With `opens`, it reads each assigned partition from the first offset. */
+/** Records the calls of a member's handlers. With `opens`, the member reads each assigned partition from the start. */
 function observe(subscription: Subscription, { opens }: { opens: boolean }) {
   const seen = {
     subscription,
@@ -164,7 +164,7 @@ export function subscriptionContract({ create }: { create: () => Promise<GroupUn
       await eventually(() => expect(member.records).toHaveLength(1))
       member.subscription.pause(place(3))
       await append(3, 3)
-      // The record of another partition shows that fetching continued during the pause.
+      // A record of another partition proves that fetching continued during the pause.
       await append(1, 4)
       await eventually(() => expect(member.records.some(({ partition }) => partition === 4)).toBe(true))
       expect(member.records.filter(({ partition }) => partition === 3)).toHaveLength(1)

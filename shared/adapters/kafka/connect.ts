@@ -3,11 +3,11 @@ import { registerCodecs } from './patches/codecs.ts'
 import { patchRequestQueueTimer } from './patches/request-queue-timer.ts'
 
 export type KafkaLogLevel = 'warn' | 'info'
-/** `details` holds addresses, group and member ids and stacks; never keys, headers or values. */
+/** `details` never contains record keys, headers or values. */
 export type KafkaLog = (level: KafkaLogLevel, message: string, details: Readonly<Record<string, unknown>>) => void
 
 export type KafkaOptions = {
-  /** `host:port` of some brokers, which return the addresses of the others. */
+  /** Bootstrap brokers, each as `host:port`. */
   readonly brokers: readonly string[]
   readonly clientId: string
   readonly log?: KafkaLog
@@ -16,7 +16,7 @@ export type KafkaOptions = {
 }
 
 export type KafkaSecurity = {
-  /** PEM texts. Without `ca`, Node's list of authorities is used. `cert` and `key` are the client certificate. */
+  /** PEM texts. Without `ca`, Node's default CA list applies. `cert` and `key` are the client certificate. */
   readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string } | null
   readonly sasl: {
     readonly mechanism: 'PLAIN' | 'SCRAM-SHA-256' | 'SCRAM-SHA-512'
@@ -25,10 +25,10 @@ export type KafkaSecurity = {
   } | null
 }
 
-/** Connecting takes a reachable broker milliseconds. A request may wait for a slow disk or a garbage collection. */
+/** In milliseconds. Requests get more time than connections, because a broker may wait for its disk. */
 const timeouts = { connectionTimeout: 3_000, authenticationTimeout: 3_000, requestTimeout: 10_000 }
 
-/** kafkajs gives up after about 0.7 s. Lane and membership retry after that, and admin requests fail fast. */
+/** kafkajs gives up after about 0.7 s, so that admin requests fail fast. Lane and membership then retry. */
 const retry = { initialRetryTime: 100, multiplier: 2, factor: 0.2, maxRetryTime: 1_000, retries: 3 }
 
 /** Applies the patches and returns a kafkajs client, which has no connections yet. */
@@ -63,10 +63,10 @@ function toSasl({ mechanism, username, password }: NonNullable<KafkaSecurity['sa
   }
 }
 
-/** Not relevant: a lane has one outstanding send and replaces its producer after a failure. kafkajs's logs have no code. */
+/** Suppressed: a lane has one outstanding send and replaces a failed producer. kafkajs log entries have no code. */
 const knownWarning = 'Limiting retries for the idempotent producer may invalidate EoS guarantees'
 
-/** Never above `warn`: kafkajs retries most of what it logs as an error, and its caller reports the rest. */
+/** Logs kafkajs errors as `warn`: kafkajs retries most of them, and its caller reports the rest. */
 function forward(
   { level, log: { message, timestamp: _, logger: __, ...details }, namespace }: LogEntry,
   log: KafkaLog,

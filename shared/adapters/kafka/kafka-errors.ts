@@ -1,17 +1,17 @@
 /** Kafka protocol error codes 10 and 18. */
 const tooLarge = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
 
-/** Whether the error, or one of its causes, is a refusal of a whole batch because of its size. */
+/** True when the error, or one of its causes, reports that the broker refused a batch for its size. */
 export function isTooLarge(error: unknown): boolean {
   return causesOf(error).some((one) => 'type' in one && typeof one.type === 'string' && tooLarge.has(one.type))
 }
 
-/** Whether the error, or one of its causes, is this error of the Kafka protocol, by the name kafkajs gives it in `type`. */
+/** True when the error, or one of its causes, has this Kafka protocol error in its kafkajs `type`. */
 export function isProtocolError(error: unknown, type: string): boolean {
   return causesOf(error).some((one) => 'type' in one && one.type === type)
 }
 
-/** kafkajs wraps the last error of its retries. The limit guards against a cycle. */
+/** kafkajs wraps the last error of its retries. The limit protects against a cycle. */
 function causesOf(error: unknown): Error[] {
   const chain: Error[] = []
   for (let one = error; one instanceof Error && chain.length < 10; one = one.cause) chain.push(one)

@@ -35,7 +35,7 @@ class KafkaRecord implements LogRecord {
   }
 }
 
-/** Of a repeated header the last value counts, as in `lastHeader` of Kafka's Java client. */
+/** Uses the last value of a repeated header, like `lastHeader` of Kafka's Java client. */
 function headerTexts(headers: IHeaders = {}): Readonly<Record<string, string>> {
   const texts: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers)) {
@@ -45,7 +45,7 @@ function headerTexts(headers: IHeaders = {}): Readonly<Record<string, string>> {
   return texts
 }
 
-/** kafkajs cannot write a header with a null value, so null becomes empty. */
+/** kafkajs cannot write a header with a null value, so null becomes an empty string. */
 const rawHeaders = (headers: IHeaders = {}): RawHeaders =>
   Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [

@@ -1,6 +1,6 @@
 import { type TopicName, topics } from '#schemas/events/catalogue.ts'
 
-/** Names in the cluster have a prefix when several installations share a cluster. */
+/** Maps topic names of the catalogue to names in the cluster, which may have a prefix per installation. */
 export type TopicNames = {
   inCluster(topic: TopicName): string
   inCatalogue(name: string): TopicName | null

@@ -3,7 +3,7 @@ import type { ImportJobReader } from '#shared/ports/import-jobs.ts'
 import { createMongoImportJobs } from './import-jobs.ts'
 import { createMongoProjections } from './projections.ts'
 
-/** Shorter than the time that the projector keeps the former collection up to date after a switch. */
+/** Must be shorter than the time for which the projector updates the former collection after a switch. */
 const maxAgeMs = 1_000
 
 type Options = { readonly db: Db; readonly now?: () => number }

@@ -5,14 +5,14 @@ import type { Instant } from '#shared/ports/clock.ts'
 
 export const apiClientsCollection = 'api_clients'
 
-/** The current credential has no end. During a rotation the former credential has one. */
+/** `not_after` is null for the current credential. The former credential of a rotation has an end. */
 export type Expiring = { readonly created_at: Date; readonly not_after: Date | null }
 export type StoredKey = Expiring & { readonly id: string; readonly sha256: string }
 export type StoredSecret = Expiring & { readonly sealed: string }
 
 export type ApiClientDocument = {
   readonly _id: string
-  /** Grows with every change: optimistic locking. */
+  /** Incremented by every change, for optimistic locking. */
   readonly version: number
   readonly name: string
   readonly permissions: readonly Permission[]
@@ -31,7 +31,7 @@ export type ApiClientDocument = {
 
 export const isValidAt = ({ not_after }: Expiring, now: Instant) => not_after === null || not_after.getTime() > now
 
-/** The new credential first, then the former one, which stays valid for `graceMs`. Older ones are removed. */
+/** Returns the new credential, then the former one with `graceMs` of validity. Drops older credentials. */
 export function rotated<T extends Expiring>(next: T, former: readonly T[], graceMs: number, now: Instant): T[] {
   const current = former.filter((one) => one.not_after === null)
   return [next, ...(graceMs > 0 ? current.map((one) => ({ ...one, not_after: new Date(now + graceMs) })) : [])]

@@ -23,14 +23,12 @@ import type { SecretBox } from './secret-box.ts'
 
 type Options = {
   readonly db: Db
-  /** Encrypts signing secrets; used only when one is issued. */
   readonly secretBox: SecretBox
 }
 
 type Change = { readonly document: ApiClientDocument; readonly issued: IssuedSecrets }
 type RejectedChange = { readonly is: 'revoked' | 'not_signing' }
 
-/** The API clients in MongoDB with their settings and credentials. */
 export function createMongoApiClientRegistry({ db, secretBox }: Options): ApiClientRegistry & ApiClientCredentials {
   const documents = db.collection<ApiClientDocument>(apiClientsCollection)
   return { ...registry(documents, secretBox), ...credentials(documents, secretBox) }
@@ -100,7 +98,7 @@ const credentials = (documents: Collection<ApiClientDocument>, secretBox: Secret
     }),
 })
 
-/** Read, decide, replace; starts again when the document changed in between (optimistic locking). */
+/** Optimistic locking: repeats when the document changed between the read and the replace. */
 async function change(
   documents: Collection<ApiClientDocument>,
   clientId: string,

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 
-/** Prefix, key id (public, finds the client), secret. Only the SHA-256 hash of the whole key is stored. */
+/** The key id is public and identifies the client. Only the SHA-256 hash of the whole key is stored. */
 const form = /^cik_([0-9a-f]{16})_[A-Za-z0-9_-]{43}$/
 
 export type NewApiKey = { readonly apiKey: string; readonly keyId: string; readonly sha256: string }

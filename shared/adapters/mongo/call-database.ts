@@ -40,10 +40,7 @@ const lostErrors = [
 /** The driver does not export the classes of these errors. */
 const lostErrorNames = new Set(['MongoWaitQueueTimeoutError', 'MongoPoolClosedError'])
 
-/**
- * Temporary server errors: unreachable members, no primary, shutdown, time limits, write concern not met.
- * Source: `error_codes.yml` of the MongoDB server.
- */
+/** Temporary errors such as no primary, shutdown or a time limit. Source: `error_codes.yml` of the MongoDB server. */
 const lostCodes = new Set<unknown>([
   6, 7, 50, 64, 79, 89, 91, 100, 133, 134, 189, 262, 9001, 10058, 10107, 11600, 11602, 13435, 13436,
 ])
@@ -65,7 +62,7 @@ function isDatabaseLost(error: unknown): boolean {
   if ('code' in error && lostConnectionCodes.has(error.code)) return true
   if (lostErrors.some((lost) => error instanceof lost) || lostErrorNames.has(error.name)) return true
   if (error instanceof MongoBulkWriteError) {
-    // A bulk write error wraps the driver's error. Errors of single writes can hide a failed write concern.
+    // A bulk write error wraps the driver's error, and errors of single writes can hide a failed write concern.
     if (isDatabaseLost(error.errorResponse) || error.result.getWriteConcernError() !== undefined) return true
   }
   return error instanceof MongoServerError && lostCodes.has(error.code)

@@ -62,10 +62,7 @@ type WithTextId = Document & { readonly _id: string }
 const rawFind = (db: Db, collection: string, filter: { _id?: { $in: string[] } }): FindCursor<unknown> =>
   db.collection<WithTextId>(collection).find(filter, { raw: true })
 
-/**
- * With `raw` the driver returns the document's bytes. `_id` is a string and the first element
- * (BSON: size, 02, "_id" 00, length, text, 00).
- */
+/** `_id` is a string and the first element of the document (BSON: size, 02, "_id" 00, length, text, 00). */
 function storedOf(found: unknown): Stored {
   if (!Buffer.isBuffer(found)) throw new TypeError('The driver returned a document instead of its bytes.')
   const length = found.readInt32LE(9)

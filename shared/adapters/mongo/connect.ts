@@ -5,7 +5,7 @@ import { fixedDelay, retry } from '#shared/runtime/retry.ts'
 export type Mongo = {
   readonly db: Db
   readonly client: MongoClient
-  /** Whether a primary answers within this time. Never throws. */
+  /** True when a primary answers within this time. Never throws. */
   probe(withinMs: number): Promise<boolean>
   /** Closes all connections. Idempotent. */
   close(): Promise<void>
@@ -23,7 +23,7 @@ type Options = {
 const betweenConnectsMs = 500
 
 /**
- * A client of one database. It tries to connect until it succeeds, so that a process may start before its database.
+ * A client of one database. Retries the first connection without limit, so a process may start before its database.
  * Writes wait at most 2.5 s for a majority of the replica set. Throws `MongoParseError` for an invalid URL.
  */
 export function createMongo({ url, database, socketTimeoutMs = 2_500, onConnectFailed }: Options): Mongo {

@@ -4,8 +4,8 @@ export type GroupCommitOptions<In, Out> = {
 }
 
 /**
- * Group commit: one call to the database runs at a time, and the inputs that arrive meanwhile go together into the next
- * call. A call costs far more than an additional document in it.
+ * Group commit: one call to the database runs at a time, and inputs that arrive during this call share the next call. A
+ * call costs much more than another document in the same call.
  */
 export function createGroupCommit<In, Out>({ write, maxGroup }: GroupCommitOptions<In, Out>) {
   type Waiting = PromiseWithResolvers<Out> & { readonly input: In }

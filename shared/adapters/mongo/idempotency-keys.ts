@@ -30,7 +30,7 @@ type ClaimDocument = {
   created_at: Timestamp
   plan: { chunk_size: number; max_contacts: number; region: string; phone_metadata_version: string }
   state: 'in_progress' | 'active'
-  /** A random id of the call that claimed last. A caller compares it to see whether it holds the claim. */
+  /** Random id of the call that made the current claim. Each caller compares this id with its own. */
   holder: string
   fence: number
   lease_until: Date
@@ -41,8 +41,8 @@ type ClaimDocument = {
 }
 
 /**
- * Idempotency keys in MongoDB, one document per client and key. Times come from the caller's clock; the server's clock
- * only decides when an expired document is deleted.
+ * Idempotency keys in MongoDB, one document per client and key. All times are from the caller's clock; the server uses
+ * its own clock only to delete expired documents.
  */
 export function createMongoIdempotencyKeys({ db }: { readonly db: Db }): IdempotencyKeys & ClaimRecords {
   const keys = db.collection<ClaimDocument>(idempotencyKeysCollection)
@@ -91,7 +91,7 @@ const heldBy = (claim: Claim) => ({
 
 const duplicateKey = 11000
 
-/** Bounds the duration of one bulk write. */
+/** Limits the duration of one bulk write. */
 const maxGroup = 100
 
 /**
@@ -116,7 +116,7 @@ function resultOfCollisions(error: unknown): BulkWriteResult {
 
 type Finish = { readonly filter: ReturnType<typeof heldBy>; readonly update: Document[] }
 
-/** Returns for each claim whether its holder still holds it. A bulk result has only a total, so a mismatch is repeated singly. */
+/** Returns for each claim whether it was still held. A bulk result has only a total, so after a mismatch each runs alone. */
 const finishClaims = (keys: Collection<ClaimDocument>) => async (finishes: readonly Finish[]) => {
   const writes = finishes.map((updateOne) => ({ updateOne }))
   const { matchedCount } = await keys.bulkWrite(writes, { ordered: false })
@@ -126,7 +126,7 @@ const finishClaims = (keys: Collection<ClaimDocument>) => async (finishes: reado
   )
 }
 
-/** For a key that exists. Also inserts, because the stored claim may expire in the meantime. */
+/** Called for an existing key. Upserts, because the server may delete the expired document at any time. */
 async function claimOrRead(
   keys: Collection<ClaimDocument>,
   request: ClaimRequest,

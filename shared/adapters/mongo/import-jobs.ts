@@ -27,7 +27,7 @@ type PositionDocument = {
   _id: string
   collection: string
   partition: number
-  /** By topic name with slashes, because MongoDB reads a dot as a path. */
+  /** Keyed by topic name with slashes, because MongoDB uses dots in paths. */
   offsets: Record<string, number>
 }
 const fieldOf = (topic: TopicPartition['topic']): string => topic.replaceAll('.', '/')
@@ -50,7 +50,7 @@ export function createMongoImportJobs({
 const writer = (jobs: Collection<ImportJobDocument>): ImportJobWriter => ({
   async load(jobIds) {
     const read = async (ids: readonly string[]) => {
-      // Majority: a document version that is rolled back later would hide an event that must be folded again.
+      // Majority: a version that is rolled back later would hide events that must be folded again.
       const found = jobs.find({ _id: { $in: [...ids] } }, { readConcern: 'majority' })
       return await callDatabase(() => found.toArray())
     }
@@ -120,7 +120,7 @@ const reader = (jobs: Collection<ImportJobDocument>): ImportJobReader => ({
   },
 })
 
-/** Keep one call well below its time limit: a job may have 1,000 chunks, about 0.25 MB. */
+/** Limits the duration of one call: a job may have 1,000 chunks, about 0.25 MB. */
 const documentsPerRead = 100
 const itemsPerWrite = 2_000
 const weightOf = ({ document }: JobChange) => 1 + document.chunks.length
@@ -154,7 +154,7 @@ function filterFor({ clientId, status, createdAfter, after }: JobListing): Filte
 
 const duplicateKey = 11000
 
-/** Returns the indexes of the writes that found another version of the document. All other writes are done. */
+/** Returns the indexes of the writes that found another version of the document. All other writes succeeded. */
 async function writeUnordered(
   jobs: Collection<ImportJobDocument>,
   writes: readonly AnyBulkWriteOperation<ImportJobDocument>[],

@@ -47,9 +47,8 @@ export class IndexDrift extends Error {
 }
 
 /**
- * Creates missing indexes and keeps all other indexes. Idempotent. The indexes of the read model are created on its
- * active collection. Throws `IndexDrift` before any change when an index with one of our names has a different
- * definition. Throws `DependencyLost`.
+ * Creates missing indexes and keeps all others. Uses the active collection of the read model. Idempotent. Throws
+ * `IndexDrift` before any change when an index of ours has a different definition. Throws `DependencyLost`.
  */
 export async function applyIndexes(db: Db): Promise<readonly AppliedIndex[]> {
   const { active } = await createMongoProjections({ db }).state()
@@ -59,7 +58,7 @@ export async function applyIndexes(db: Db): Promise<readonly AppliedIndex[]> {
   )
 }
 
-/** Creates the indexes of the read model on this collection; otherwise as `applyIndexes`. */
+/** Creates the indexes of the read model on this collection. Throws like `applyIndexes`. */
 export const applyReadModelIndexes = (db: Db, collection: string): Promise<readonly AppliedIndex[]> =>
   apply(db, [[collection, indexes[importJobsCollection] ?? []]])
 

@@ -16,9 +16,8 @@ const leaseMs = 30_000
 
 type StateDocument = ProjectionState & {
   readonly _id: string
-  /** How many collections were ever created. A collection name is never used twice. */
+  /** Number of collections created so far. A collection name is never used again. */
   readonly begun: number
-  /** The current lease. */
   readonly building: (Omit<LeaseHolder, 'until'> & { readonly until: Date }) | null
 }
 type RevisionDocument = { readonly _id: string; readonly partition: number; readonly revision: number }
@@ -119,7 +118,7 @@ async function acquire(db: Db, states: Collection<StateDocument>, request: Reque
   return { is: 'acquired', holder, collection, state: stateOf(changed) }
 }
 
-/** Drops the collections that killed holders left behind. */
+/** Drops the collections of holders that ended without finishing. */
 async function dropUnfinished(db: Db, state: ProjectionState): Promise<void> {
   const named = [state.active, state.previous]
   const found = await callDatabase(() => db.listCollections({ name: ownCollection }, { nameOnly: true }).toArray())

@@ -8,26 +8,26 @@ import { createGroupCommit } from './group-commit.ts'
 export const rateLimitsCollection = 'rate_limits'
 
 const deadlineMs = 1_000
-/** Practically unlimited: a request waits for the running count and for its own, never for a third. */
+/** High enough that all waiting requests are counted by the next call. */
 const maxGroup = 10_000
-/** After a failure the shared count is not used for this time, so that not every request waits for the deadline. */
+/** Time without calls after a failure, so that not every request waits for the deadline. */
 const cooldownMs = 1_000
 
 type Options = {
   readonly db: Db
-  /** Called once each time this process begins to count in memory, because the shared count failed. */
+  /** Called once when this process starts to count in memory because the database failed. */
   readonly onFallback?: (cause: unknown) => void
   /** Default 1. Tests use a longer window, so that it does not end during the test. */
   readonly windowSeconds?: number
 }
 
-/** `at`: the database's time of the count, a clock that all instances share. */
+/** `at`: the time of the count by the database's clock, because the clocks of instances differ. */
 type Window = { readonly _id: string; readonly points: number; readonly expire: Date; readonly at: Date }
 type Count = (key: string, points: number, windowMs: number) => Promise<Window>
 
 /**
- * The library's MongoDB limiter with another statement. The library needs a second call when a window has ended, and it
- * compares the end of a window with the clock of each instance.
+ * Replaces the library's update statement. That statement needs a second call after the end of a window, and compares
+ * that end with the clock of each instance.
  */
 class SingleCallLimiter extends RateLimiterMongo {
   readonly #count: Count
@@ -57,8 +57,8 @@ class SingleCallLimiter extends RateLimiterMongo {
 }
 
 /**
- * Counts requests per client in MongoDB in fixed windows that begin with the first request. At most one call per
- * request; none for a client whose quota this process knows to be used up. Write concern 1: losing one window is harmless.
+ * Counts requests per client in MongoDB in fixed windows that begin with the first request. Makes at most
+ * one call per request, and none while the quota is known to be used up. Write concern 1: losing a window is harmless.
  */
 export function createMongoRateLimiter({ db, onFallback, windowSeconds = 1 }: Options): RateLimiter {
   const count = withCooldown(inGroups(createCount(db)), onFallback)
@@ -91,12 +91,12 @@ const quotaOf = ({ remainingPoints, msBeforeNext }: RateLimiterRes, allowed: boo
   resetMs: msBeforeNext,
 })
 
-/** One statement on one `_id`. The server repeats it when two requests begin a window at the same time. */
+/** One statement on one `_id`. The server retries the upsert when two requests begin a window at the same time. */
 function createCount(db: Db): Count {
   const windows = db.collection<Window>(rateLimitsCollection, { writeConcern: { w: 1 } })
   return async (key, points, windowMs) => {
     const fullWindowFromNow = { $add: ['$$NOW', windowMs] }
-    // A window that ends later than a window begun now is from before the clock was set back.
+    // A window that ends after a full window from now began before the clock was set back.
     const running = { $and: [{ $gt: ['$expire', '$$NOW'] }, { $lte: ['$expire', fullWindowFromNow] }] }
     const counted = await callDatabase(
       () =>
@@ -120,7 +120,7 @@ function createCount(db: Db): Count {
   }
 }
 
-/** Requests of one client that arrive during a call are counted together in the next; each gets its own place. */
+/** Counts the requests of a client that arrive during a call in the next call. Each request gets its own count. */
 function inGroups(count: Count): Count {
   type Request = { readonly points: number; readonly windowMs: number }
   const clients = new Map<string, (request: Request) => Promise<Window>>()

@@ -1,6 +1,6 @@
 import type { Clock, Instant } from '#shared/ports/clock.ts'
 
-/** The age counts from the start of the load. */
+/** Measured from the start of the load. */
 const maxAgeMs = 5_000
 /** An entry of this age is reloaded in the background when it is read, so that no caller waits. */
 const refreshAfterMs = 2_500
@@ -47,10 +47,10 @@ export function createRefreshAheadCache<T>({ load, clock }: Options<T>): (key: s
 
   return async function get(key) {
     const answer = found.get(key) ?? absent.get(key)
-    // The age is negative after the clock was set back: then the real age is unknown.
+    // A negative age means that the clock was set back, so the real age is unknown.
     const age = answer === undefined ? -1 : clock.now() - answer.readAt
     if (answer === undefined || age < 0 || age >= maxAgeMs) return refresh(key)
-    // The caller that finds the entry too old gets the error.
+    // Ignore the error here: the caller that finds the entry expired loads again.
     if (age >= refreshAfterMs) refresh(key).catch(() => undefined)
     return answer.value
   }

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 
-/** Encrypts secrets at rest. `context` is the owner's id; it is authenticated, so that a copied record cannot be opened. */
+/** Encrypts secrets at rest. `context` is the owner's id; a secret copied to another owner cannot be opened. */
 export interface SecretBox {
   seal(secret: string, context: string): string
   /** Throws when the secret was sealed with another key or for another context. */
@@ -41,7 +41,7 @@ export function createSecretBox(key: Uint8Array): SecretBox {
   }
 }
 
-/** For a process without SECRETS_KEY: clients that do not sign work, and sealing or opening a secret throws. */
+/** For a process without SECRETS_KEY: sealing or opening a secret throws. */
 export const noSecretBox: SecretBox = {
   seal: () => refuse('encrypted'),
   open: () => refuse('decrypted'),

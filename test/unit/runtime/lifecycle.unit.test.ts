@@ -27,7 +27,7 @@ describe('lifecycle', () => {
     expect(story).toEqual(['start a', 'start b', 'stop b', 'stop a'])
   })
 
-  test('a failed start stops all started parts, the failed one included, and names it', async () => {
+  test('a failed start stops all started parts and the failed part, and the error names the failed part', async () => {
     const { story, part } = recorded()
     const cause = new Error('refused')
     const lifecycle = createLifecycle({ log: silentLog })
@@ -37,7 +37,7 @@ describe('lifecycle', () => {
     expect(story).toEqual(['start a', 'start b', 'stop b', 'stop a'])
   })
 
-  test('a second stop stops nothing again', async () => {
+  test('a second stop does not stop the parts again', async () => {
     const { story, part } = recorded()
     const lifecycle = createLifecycle({ log: silentLog })
     await lifecycle.start([part('a')])

@@ -11,7 +11,7 @@ const recordedPauses = () => {
 
 const ignore = (): void => {}
 
-/** Fails so many times, then returns the number of the attempt. */
+/** A step that fails `times` times, then returns its attempt number. */
 const failing = (times: number, error: Error = new Error('failed')) => {
   return async (attempt: number): Promise<number> => {
     if (attempt <= times) throw error

@@ -3,7 +3,7 @@ import type { EventLogProbe } from '#shared/ports/event-log.ts'
 import { withDeadline } from '#shared/runtime/deadline.ts'
 import { createReconnectingAdmin } from './reconnecting-admin.ts'
 
-/** Requests the brokers of the cluster. Concurrent probes share one request. */
+/** Checks that the cluster answers a request for its brokers. Concurrent probes share one request. */
 export function createEventLogProbe({ kafka }: { readonly kafka: Kafka }): EventLogProbe & { stop(): Promise<void> } {
   const admin = createReconnectingAdmin(kafka)
   let inFlight: Promise<boolean> | null = null

@@ -8,7 +8,7 @@ export type ReconnectingAdmin = {
   close(): Promise<void>
 }
 
-/** kafkajs waits for requests in flight, which a broker that hangs never answers. */
+/** Limit for `disconnect`: kafkajs waits for requests in flight, which a hung broker never answers. */
 const closeWithinMs = 1_000
 
 /** An admin client that connects with the first request and is replaced after a failure. */
@@ -53,7 +53,6 @@ export function createReconnectingAdmin(kafka: Kafka): ReconnectingAdmin {
   return { run, close }
 }
 
-/** Not awaited: kafkajs waits until the requests in flight time out. */
 function disconnect(admin: Admin) {
   admin.disconnect().catch(() => {})
 }

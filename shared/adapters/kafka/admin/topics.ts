@@ -7,11 +7,10 @@ import { createReconnectingAdmin } from './reconnecting-admin.ts'
 
 export type TopicOptions = {
   readonly topicPrefix?: string
-  /** Default: the topics of the catalogue. */
   readonly topics?: readonly Topic[]
 }
 
-/** The cluster's topics differ from the catalogue. Nothing was changed; an operator must decide. */
+/** The cluster's topics differ from the catalogue. An operator must correct the topics or the catalogue. */
 export class TopicDrift extends Error {
   readonly drift: readonly string[]
 
@@ -22,7 +21,6 @@ export class TopicDrift extends Error {
   }
 }
 
-/** How long the brokers may take until all of them serve a new topic. */
 const servedWithinMs = 15_000
 
 /** Returns one sentence per difference between the cluster's topics and the catalogue. Throws `DependencyLost`. */
@@ -40,8 +38,8 @@ export async function checkTopics(kafka: Kafka, options: TopicOptions = {}): Pro
 }
 
 /**
- * Creates the missing topics; safe when several processes do this at once. When an existing topic differs from the
- * catalogue, creates none and throws `TopicDrift`. Throws `DependencyLost` when the cluster cannot be reached.
+ * Creates the missing topics; several processes may do this at once. When an existing topic differs from the
+ * catalogue, creates no topic and throws `TopicDrift`. Throws `DependencyLost` when the cluster cannot be reached.
  */
 export async function applyTopics(kafka: Kafka, options: TopicOptions = {}): Promise<void> {
   const wanted = wantedTopics(options)
@@ -79,7 +77,7 @@ async function create(admin: Admin, absent: readonly (readonly [string, Topic])[
       configEntries: Object.entries(entries).map(([name, value]) => ({ name, value })),
     }
   })
-  // Returns false when another process created them first; `untilServed` checks the result in any case.
+  // Returns false when another process created the topics first. `untilServed` checks the topics in both cases.
   await admin.createTopics({ topics, waitForLeaders: false })
 }
 
@@ -135,7 +133,7 @@ function driftOf(name: string, topic: Topic, found: Found | undefined): readonly
   return drift
 }
 
-/** After a creation, brokers learn the new topics one after the other, and leaders start to answer a little later. */
+/** Waits until the cluster serves all topics: brokers learn of new topics at different times. */
 async function untilServed(kafka: Kafka, options: TopicOptions): Promise<void> {
   const served = await retry(
     async () => {

@@ -11,7 +11,7 @@ export function assignPartitions(members: readonly Member[], partitionCount: num
   const kept = new Map<string, number[]>()
   const fair = Math.floor(partitionCount / byId.length)
   let largerShares = partitionCount % byId.length
-  // Members that own more than a fair share get the larger shares first.
+  // Give the larger shares to members that already own more than a fair share.
   for (const { memberId } of byId) {
     const owned = claims.get(memberId) ?? []
     const larger = owned.length > fair && largerShares > 0

@@ -2,9 +2,9 @@ import { AssignerProtocol, type GroupMember, type PartitionAssigner } from 'kafk
 import { assignPartitions, type Member } from './assign-partitions.ts'
 
 export type AssignerOptions = {
-  /** The partitions this member owns now. Sent with every request to join. */
+  /** The partitions this member owns now. Sent with every JoinGroup request. */
   readonly owned: () => readonly number[]
-  /** Called before each request to join, after which other members may get this member's partitions. */
+  /** Called before each JoinGroup request. After the request, other members may own this member's partitions. */
   readonly joining: () => void
 }
 
@@ -12,8 +12,8 @@ const { MemberMetadata, MemberAssignment } = AssignerProtocol
 const version = 1
 
 /**
- * The owner of partition p owns it in every topic of the subscription, and members keep their partitions (sticky). All
- * members of a group must use the same protocol name; change it when the meaning of the user data changes.
+ * Sticky assignor: a member owns partition p in every topic of the subscription, and members keep their partitions.
+ * Change the protocol name when the meaning of the user data changes.
  */
 export function createCoPartitioningAssigner({ owned, joining }: AssignerOptions): PartitionAssigner {
   const name = 'co-partitioning-sticky'
@@ -42,7 +42,7 @@ export function createCoPartitioningAssigner({ owned, joining }: AssignerOptions
   })
 }
 
-/** A member with unreadable user data counts as owning nothing, so it may lose its partitions. */
+/** A member with unreadable user data is treated as owning nothing, so it may lose its partitions. */
 function toMember({ memberId, memberMetadata }: GroupMember): Member {
   const userData = MemberMetadata.decode(memberMetadata)?.userData
   return { memberId, owned: userData === undefined ? [] : readOwned(userData) }

@@ -6,15 +6,15 @@ export type ClusterPartition = { readonly topic: string; readonly partition: num
 
 export type MembershipHandlers = {
   /**
-   * A generation begins. Called before its first fetch, with all partitions paused. `memberKept`: this generation
-   * directly follows this member's last one, so no other member owned in between what both generations own.
+   * A generation began. Called before its first fetch, with all partitions paused. `memberKept`: this member was in
+   * the preceding generation too, so no other member owned the kept partitions in between.
    */
   joined(consumer: Consumer, memberKept: boolean, partitions: readonly ClusterPartition[]): void
-  /** The generation has ended or is in doubt, until the next `joined`. Called once per generation. */
+  /** The generation ended or may have ended. Called once per generation. */
   left(): void
   /** Must not throw. The batch is fetched again unless the handler resolves its last offset. */
   batch(batch: EachBatchPayload): Promise<void>
-  /** kafkajs processed a batch up to this offset, perhaps without any record for `batch`. */
+  /** kafkajs finished a batch that ends at this offset. Also called for batches of control records only. */
   passed?(partition: ClusterPartition, lastOffset: number): void
 }
 
@@ -22,19 +22,18 @@ export type ConsumerOptions = {
   readonly kafka: Kafka
   readonly topics: readonly string[]
   readonly handlers: MembershipHandlers
-  /** Milliseconds a fetch waits for records; also the maximum delay until a resumed partition is fetched. */
+  /** Maximum wait of a fetch for records; also the maximum delay until a resumed partition is fetched. */
   readonly maxWaitMs: number
   readonly concurrency: number
   readonly sessionTimeoutMs: number
-  /** Compressed bytes of one partition in one fetch; a larger record batch is returned whole. Default 1 MiB. */
+  /** Maximum compressed bytes per partition and fetch; a larger record batch is returned whole. Default 1 MiB. */
   readonly maxFetchBytes?: number
 }
 
-/** One kafkajs consumer. It is never restarted: when it has ended, another one takes its place. */
+/** One kafkajs consumer. It is never restarted: the membership replaces a consumer that ended. */
 export type GroupConsumer = {
   /** Resolves when the consumer crashed, lost its session or is stuck while joining. */
   readonly ended: Promise<void>
-  /** True while the group counts this member, according to the answered heartbeats. */
   isCurrentMember(): boolean
   /** Ends the generation at once, then disconnects. */
   end(): Promise<void>
@@ -42,20 +41,19 @@ export type GroupConsumer = {
 
 type Generation = { readonly memberId: string; readonly owned: readonly ClusterPartition[] }
 
-/** `lastHeartbeat`: when the last answered request that renews the session was sent; the session lasts from then on. */
+/** `lastHeartbeat`: send time of the last answered request that renewed the session. */
 type State =
   | { readonly is: 'joining'; readonly previous: Generation | null }
   | { readonly is: 'member'; readonly generation: Generation; readonly lastHeartbeat: number }
   | { readonly is: 'ended' }
 
-/** The group notices a rebalance by heartbeats, so a new member waits at least this long. */
+/** Members learn of a rebalance from heartbeat responses, so a short interval makes joining faster. */
 const heartbeatMs = 1_000
-/** How long a rebalance waits for a member that died without leaving. The default of kafkajs is 60 s. */
+/** Time a rebalance waits for a member that died without leaving. The kafkajs default is 60 s. */
 const rebalanceTimeoutMs = 12_000
-/** Requests by which the group renews a member's session, as named by kafkajs. */
 const sessionRequests = new Set(['Heartbeat', 'SyncGroup'])
 
-/** Connects and joins at once. `onJoined` is called before the handler `joined`. */
+/** Connects and joins. Calls `onJoined` before the handler `joined`. */
 export function startGroupConsumer(
   options: ConsumerOptions & { groupId: string; onJoined: () => void },
 ): GroupConsumer {
@@ -89,7 +87,7 @@ export function startGroupConsumer(
     async end() {
       clearInterval(check)
       member.end()
-      // kafkajs ignores a stop that arrives while it joins, and stays in the group. So joining must have ended first.
+      // Wait for the join to end: kafkajs ignores a stop during a join and stays in the group.
       await running
       await consumer.disconnect()
     },
@@ -124,7 +122,7 @@ function createMemberState({ handlers, onJoined }: { handlers: MembershipHandler
     },
     joined(consumer: Consumer, generation: Generation, lastHeartbeat: number) {
       if (state.is === 'ended') return
-      // After a second request to join, a generation without this member and with other owners may have passed.
+      // Between two JoinGroup requests, the group may have had a generation without this member.
       const memberKept = joins.joined() === 1 && generation.memberId === lastGeneration()?.memberId
       state = { is: 'member', generation, lastHeartbeat }
       onJoined()
@@ -160,7 +158,7 @@ function createConsumer(options: ConsumerOptions & { groupId: string }, member: 
         },
       }),
     ],
-    // kafkajs restarts only after some errors. The membership replaces the consumer after any.
+    // The membership replaces the consumer after every error. kafkajs would restart only after some errors.
     retry: { restartOnFailure: async () => false },
   })
 }
@@ -189,7 +187,7 @@ function listen(consumer: Consumer, member: MemberState, onEnded: () => void) {
   )
 }
 
-/** Sends heartbeats while the handler works. kafkajs notices a rebalance only after the handler has ended. */
+/** Sends heartbeats while the handler runs. kafkajs reacts to a rebalance only after the handler has ended. */
 async function withHeartbeats(batch: EachBatchPayload, handle: (batch: EachBatchPayload) => Promise<void>) {
   const beat = setInterval(() => {
     batch.heartbeat().catch(() => {})

@@ -1,5 +1,5 @@
 export type KeyedMutex = {
-  /** Waits until the key is free, in order of arrival. Returns the function that releases it. */
+  /** Waits in order of arrival until the key is free. Returns the function that releases the key. */
   acquire(key: string): Promise<() => void>
 }
 

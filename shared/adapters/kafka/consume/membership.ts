@@ -5,15 +5,14 @@ import { type ConsumerOptions, type GroupConsumer, startGroupConsumer } from './
 export type { ClusterPartition, MembershipHandlers } from './group-consumer.ts'
 
 export type MembershipOptions = Omit<ConsumerOptions, 'sessionTimeoutMs'> & {
-  /** Called for each consumer that joins. */
+  /** Called once for each new consumer. */
   readonly groupId: () => string
-  /** Default 10,000. */
   readonly sessionTimeoutMs?: number
 }
 
 export type Membership = {
   start(): void
-  /** True while the group counts this member, according to the answered heartbeats. */
+  /** False outside a generation, and when no heartbeat was answered for a session timeout. */
   isCurrentMember(): boolean
   /** Leaves the group. Idempotent. */
   stop(): Promise<void>
@@ -22,8 +21,8 @@ export type Membership = {
 const leaveWithinMs = 5_000
 
 /**
- * Stays a member of its group until `stop`: when a kafkajs consumer ends for any reason, a new one joins. A generation
- * ends when no heartbeat was answered for a session timeout, because the group then has removed the member.
+ * Stays a member of its group until `stop`: when a kafkajs consumer ends for any reason, a new consumer joins. A
+ * generation ends when no heartbeat was answered for a session timeout, because the group has then removed the member.
  */
 export function createMembership({ sessionTimeoutMs = 10_000, groupId, ...options }: MembershipOptions): Membership {
   const stopped = new AbortController()
@@ -43,7 +42,7 @@ export function createMembership({ sessionTimeoutMs = 10_000, groupId, ...option
         },
       })
       await Promise.race([current.ended, stopRequested])
-      // Not awaited before the next consumer joins: a consumer that hangs must not delay it.
+      // The next consumer does not wait for this one to end, because this one may hang.
       const ending = current.end().catch(() => {})
       if (stopped.signal.aborted) await withDeadline(ending, leaveWithinMs, () => {})
       else await pauseFor(delays.next().value, stopped.signal)

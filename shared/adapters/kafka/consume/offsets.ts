@@ -25,7 +25,7 @@ export function createOffsetLookup(options: Cluster & { groupId: string }): Omit
             offset: Number(offset),
             metadata: metadata ?? '',
           }))
-          // -1: nothing committed. -2: kafkajs found that the committed offset no longer exists.
+          // -1: nothing committed. -2: kafkajs commits -2 when the committed offset no longer exists.
           .filter((position) => position.offset >= 0 && includes(partitions, position))
       )
     })
@@ -52,12 +52,12 @@ function includes(partitions: readonly TopicPartition[], { topic, partition }: T
   return partitions.some((one) => one.topic === topic && one.partition === partition)
 }
 
-/** Offsets of one partition; `end` is excluded. */
+/** `end` is excluded. */
 export type OffsetRange = { readonly from: number; readonly end: number }
 
 /**
  * The offsets from the first record appended at or after `since` to the current end of the partition; `from` equals
- * `end` when there is none. Throws `DependencyLost`.
+ * `end` when no such record exists. Throws `DependencyLost`.
  */
 export async function offsetsSince(
   { admin, names }: Cluster,
@@ -67,7 +67,7 @@ export async function offsetsSince(
   const name = names.inCluster(topic)
   const [sinceOffsets, offsets] = await admin.run((client) =>
     Promise.all([
-      // ListOffsets gives negative timestamps another meaning: -1 is the latest offset, -2 the earliest.
+      // ListOffsets reserves negative timestamps: -1 is the latest offset, -2 the earliest.
       client.fetchTopicOffsetsByTimestamp(name, Math.max(0, Math.floor(since))),
       client.fetchTopicOffsets(name),
     ]),

@@ -7,7 +7,7 @@ export type CursorOptions = {
   readonly end: number
   readonly pause: () => void
   readonly resume: () => void
-  /** Milliseconds without a record, while one is awaited, after which the read fails. */
+  /** The read fails when it waits for a record longer than this, in milliseconds. */
   readonly idleTimeoutMs: number
 }
 
@@ -21,16 +21,15 @@ export type Cursor = {
   records(): AsyncGenerator<LogRecord, void, undefined>
 }
 
-/** `full`: the buffer exceeded its upper bound and has not yet fallen below its lower one. */
+/** `full`: fetching is paused until the buffer falls below `resumeBelowBytes`. */
 type State = { readonly is: 'reading' } | { readonly is: 'full' } | { readonly is: 'failed'; readonly error: unknown }
 
-/** Bounds of the buffer for a slow consumer of the records: pause above the first, resume below the second. */
 const pauseAboveBytes = 8 * 1024 * 1024
 const resumeBelowBytes = 4 * 1024 * 1024
-/** Headers and objects of a record, which exceed a small value by far. */
+/** Estimated memory of a record's headers and objects, which often exceeds its value. */
 const bytesPerRecord = 2 * 1024
 
-/** Buffers the batches of one read between the fetches of kafkajs and the consumer of the records. */
+/** Buffers the records of one read. Pauses fetching while the buffer is full. */
 export function createCursor({ from, end, pause, resume, idleTimeoutMs }: CursorOptions): Cursor {
   const buffer = { batches: [] as LogRecord[][], bytes: 0 }
   let state: State = { is: 'reading' }

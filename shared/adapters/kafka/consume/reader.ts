@@ -16,15 +16,15 @@ import { type Cursor, createCursor } from './reader-cursor.ts'
 export type ReaderOptions = {
   readonly kafka: Kafka
   /**
-   * A random suffix is added, because each reader needs a group of its own to own all partitions. It changes when the
-   * reader joins again: the old group would wait for the session timeout of a member that could not leave.
+   * Prefix of the group id. Each join adds a new random suffix: a reader needs its own group to own all partitions, and
+   * its old group would wait for the session timeout of a member that could not leave.
    */
   readonly groupId: string
   readonly topics: readonly TopicName[]
   readonly topicPrefix?: string
   /** Milliseconds a read waits for the event log before it throws. Default 15,000, enough to join the group again. */
   readonly idleTimeoutMs?: number
-  /** Compressed bytes of one partition in one fetch; memory holds them uncompressed. Default 128 KiB. */
+  /** Maximum compressed bytes per partition and fetch; memory holds them decompressed. Default 128 KiB. */
   readonly maxFetchBytes?: number
 }
 
@@ -35,7 +35,7 @@ export type Reader = EventReader & {
   stop(): Promise<void>
 }
 
-/** While everything is paused, kafkajs sleeps this long between two checks, so a read waits half of it on average. */
+/** kafkajs checks for resumed partitions at this interval, so a read waits half of it on average. */
 const maxWaitMs = 50
 const deleteGroupWithinMs = 2_000
 
@@ -82,7 +82,7 @@ export function createReader(options: ReaderOptions): Reader {
   async function leave() {
     reads.failAll(new Error('The reader was stopped.'))
     await membership.stop()
-    // Kafka deletes an empty group without offsets by itself after a while, so a failure does not matter.
+    // Ignore a failure: Kafka removes an empty group without offsets by itself.
     const deleted = admin.run((client) => client.deleteGroups([groupId])).catch(() => {})
     await withDeadline(deleted, deleteGroupWithinMs, () => {})
     await admin.close()
@@ -98,7 +98,6 @@ export function createReader(options: ReaderOptions): Reader {
   }
 }
 
-/** The reads in progress, one per partition, and the consumer that fetches for them. */
 function createReads(names: TopicNames, idleTimeoutMs: number) {
   const cursors = new Map<string, Cursor>()
   let consumer: Consumer | null = null
@@ -126,7 +125,7 @@ function createReads(names: TopicNames, idleTimeoutMs: number) {
       cursor.push(records, Number(batch.lastOffset()))
       resolveOffset(batch.lastOffset())
     },
-    /** kafkajs does not deliver the control records that end a transaction, but they may be the last of a read. */
+    /** The last records of a read may be control records of a transaction, which kafkajs does not deliver. */
     passed(partition, lastOffset) {
       const cursor = cursors.get(keyOf(partition))
       if (cursor !== undefined && lastOffset >= cursor.next()) cursor.push([], lastOffset)
@@ -135,7 +134,7 @@ function createReads(names: TopicNames, idleTimeoutMs: number) {
 
   async function* read(place: ClusterPartition, range: OffsetRange) {
     const pause = () => consumer?.pause([{ topic: place.topic, partitions: [place.partition] }])
-    // Resuming includes a seek, because a generation that began meanwhile has not read this partition.
+    // Resume with a seek, because a new generation may have begun during the pause.
     const cursor = createCursor({ ...range, idleTimeoutMs, pause, resume: () => seek(place) })
     cursors.set(keyOf(place), cursor)
     seek(place)

@@ -1,25 +1,23 @@
-/** Detects from a consumer's events that it stopped joining its group although it has not become a member. */
+/** Detects that a kafkajs consumer gave up joining its group without becoming a member. */
 export type StuckJoinDetector = {
-  /** kafkajs sends a request to join; there may be several before a generation begins. */
   joinRequested(): void
-  /** A generation began. Returns how many requests to join it took. */
+  /** Called when a generation begins. Returns its number of JoinGroup requests. */
   joined(): number
-  /** Returns true when kafkajs fetches again although the requested join has not ended. */
+  /** Returns true when this fetch shows that kafkajs gave up joining. */
   fetchStarted(nodeId: number): boolean
   /** Called for successful fetches only. */
   fetchEnded(nodeId: number): void
-  /** True when joining takes longer than any join can. */
+  /** True when a join takes longer than 30 s. */
   isOverdue(): boolean
 }
 
-/** Above the rebalance timeout plus the request timeouts of JoinGroup and SyncGroup. */
+/** More than the rebalance timeout plus the request timeouts of JoinGroup and SyncGroup. */
 const longestJoinMs = 30_000
 
 /**
- * When joining fails permanently (for example with GROUP_LOAD_IN_PROGRESS), kafkajs 2.2.4 fetches on with its previous
- * generation. Fetches and heartbeats may then succeed without end although no generation includes this member.
- * While one fetcher joins, the fetchers of other brokers rightly continue. So only a fetch that starts while none is
- * in flight, or after a failed one of the same broker, shows that joining was given up.
+ * When joining fails permanently (for example with GROUP_LOAD_IN_PROGRESS), kafkajs 2.2.4 continues to fetch with its
+ * previous generation, possibly forever. During a normal join it continues to fetch from other brokers. So only a fetch
+ * that starts while no other is in flight, or after a failed fetch from the same broker, shows that kafkajs gave up.
  */
 export function createStuckJoinDetector(now: () => number = () => performance.now()): StuckJoinDetector {
   const fetching = new Set<number>()

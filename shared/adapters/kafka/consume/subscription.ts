@@ -23,12 +23,12 @@ export type SubscriptionOptions = {
   readonly groupId: string
   readonly topics: readonly TopicName[]
   readonly topicPrefix?: string
-  /** Number of partitions whose records are handled concurrently. Default 4. */
+  /** Maximum number of partitions whose records are handled concurrently. */
   readonly concurrency?: number
   readonly sessionTimeoutMs?: number
-  /** Compressed bytes of one partition in one fetch; memory holds them uncompressed. Default 1 MiB. */
+  /** Maximum compressed bytes per partition and fetch; memory holds them decompressed. Default 1 MiB. */
   readonly maxFetchBytes?: number
-  /** Gets one error per call of `records` that fails. */
+  /** Logs one error for each failed call of `records`. */
   readonly log: Log
 }
 
@@ -41,7 +41,7 @@ type Phase =
   | { readonly is: 'running'; readonly handlers: SubscriptionHandlers }
   | { readonly is: 'stopped' }
 
-/** Membership in a consumer group. Joins again by itself after a lost connection. */
+/** Membership in a consumer group. Joins the group again after a lost connection. */
 export function createSubscription(options: SubscriptionOptions): Subscription {
   const { kafka, groupId, topics, topicPrefix, concurrency = 4, log, ...limits } = options
   const names = createTopicNames(topicPrefix)
@@ -104,12 +104,10 @@ export function createSubscription(options: SubscriptionOptions): Subscription {
 
 type Generation = { readonly consumer: Consumer; readonly owned: ReadonlySet<string> }
 
-/** The partitions of the current generation, and the requests that only their owner may make. */
 function createOwnedPartitions(names: TopicNames) {
   const paused = new Set<string>()
   let generation: Generation | null = null
 
-  /** Calls `request` with the consumer if this member owns the partition in the current generation. */
   function ifOwned(partition: TopicPartition, request: (consumer: Consumer) => void) {
     if (generation?.owned.has(keyOf(partition))) request(generation.consumer)
   }
@@ -139,7 +137,7 @@ function createOwnedPartitions(names: TopicNames) {
   return {
     reading,
     isReading: (partition: TopicPartition) => generation !== null && !paused.has(keyOf(partition)),
-    /** All partitions of a new generation are paused. */
+    /** Begins a generation with all its partitions paused. */
     begin(consumer: Consumer, assigned: readonly ClusterPartition[]): readonly TopicPartition[] {
       const mine = inCatalogue(assigned, names)
       const owned = new Set(mine.map(keyOf))
@@ -156,7 +154,7 @@ function createOwnedPartitions(names: TopicNames) {
       const began = generation
       if (began === null || positions.some((position) => !began.owned.has(keyOf(position)))) throw new CommitRefused()
       await commitTo(began.consumer, positions, names)
-      // kafkajs silently drops a commit when its consumer stopped meanwhile.
+      // kafkajs drops a commit without an error when its consumer has stopped.
       if (generation !== began) throw new CommitRefused()
     },
   }
@@ -183,7 +181,7 @@ async function commitTo(consumer: Consumer, positions: readonly Commit[], names:
   }
 }
 
-/** The group is rebalancing, or another member owns the partition. Nothing may have been committed. */
+/** The group is rebalancing, or another member owns the partition. The offsets are possibly not committed. */
 export class CommitRefused extends Error {
   constructor() {
     super('The consumer group does not accept commits of this member now.')

@@ -3,28 +3,28 @@ import * as zlib from 'node:zlib'
 import kafkajs from 'kafkajs'
 import { createEventLoopYield } from '#shared/runtime/event-loop-yield.ts'
 
-/** A batch has at most 10 MiB compressed, and contacts compress about tenfold. More is damage or an attack. */
+/** A batch has at most 10 MiB compressed, and contacts compress about tenfold. Larger output is an error. */
 const maxDecompressedBytes = 128 * 1024 * 1024
 
-/** Up to this size compressing takes 0.2 ms or less, and a round trip to another thread costs more. */
+/** Compress up to this size in this thread: 0.2 ms at most, less than a round trip to another thread. */
 const inlineBytes = { zstd: 128 * 1024, gzip: 64 * 1024 }
 /**
- * Maximum compressed and decompressed bytes for decompressing in this thread, about 1 ms. Node's asynchronous zlib costs
- * more processor time, and its buffers stay in memory until a major garbage collection.
+ * Maximum bytes for decompression in this thread, about 1 ms. Node's asynchronous zlib costs more processor time, and
+ * its buffers stay in memory until a major garbage collection.
  */
 const inlineDecompression = {
   zstd: { compressed: 256 * 1024, decompressed: 2 * 1024 * 1024 },
   gzip: { compressed: 16 * 1024, decompressed: 256 * 1024 },
 }
 
-/** Of larger batches, one per event loop iteration is decompressed in this thread: a fetch may return many. */
+/** This thread decompresses one larger batch per event loop iteration, because a fetch may return many batches. */
 const yieldAboveBytes = 4 * 1024
 const yieldToEventLoop = createEventLoopYield(1)
 
 /** Level 1: 2.5 times the throughput of gzip on chunks of contacts, with smaller output. */
 const zstdParams = { [zlib.constants.ZSTD_c_compressionLevel]: 1 }
 
-/** With a known size, zstd uses a window of that size. The chunk size makes one output buffer suffice. */
+/** With a known size, zstd uses a window of that size. The chunk size is chosen so that one output buffer is enough. */
 const zstdOptions = ({ length }: Buffer) => ({
   params: zstdParams,
   pledgedSrcSize: length,
@@ -32,15 +32,15 @@ const zstdOptions = ({ length }: Buffer) => ({
 })
 
 /**
- * Level 1: on batches of outcomes half the time of the default level for 1 to 3 % more bytes. Window and tables fit the
- * input, because clearing them for 32 KiB takes longer than compressing a few outcomes.
+ * Level 1 takes half the time of the default level for 1 to 3 % more bytes. The window fits the input: clearing the
+ * tables of a 32 KiB window takes longer than compressing a few outcomes.
  */
 const gzipOptions = ({ length }: Buffer) => {
   const windowBits = Math.min(15, Math.max(9, 32 - Math.clz32(length)))
   return { level: 1, windowBits, memLevel: Math.min(8, windowBits - 7), chunkSize: Math.max(1024, length >> 2) }
 }
 
-/** The size of an output buffer of zlib. In another thread each buffer costs a round trip, so they are larger. */
+/** Size of one zlib output buffer. Each buffer from another thread costs a round trip, so those are larger. */
 const chunkSizeFor = ({ length }: Buffer, max: number): number => Math.min(max, Math.max(16 * 1024, length * 8))
 const maxChunkBytes = { thisThread: 64 * 1024, otherThread: 256 * 1024 }
 
@@ -86,8 +86,8 @@ export const gzipCodec = {
 /**
  * Registers a zstd and a gzip codec in `CompressionCodecs`, the extension point of kafkajs. Idempotent.
  * - zstd: kafkajs 2.2.4 has none and throws `KafkaJSNotImplemented`.
- * - gzip: kafkajs compresses each batch in another thread. For 1 to 100 outcomes (0.2 to 17 kB) this codec takes 13 to
- *   40 µs of processor time instead of 50 to 110 to compress, and 8 to 40 µs instead of 30 to 140 to decompress.
+ * - gzip: kafkajs compresses each batch in another thread, which takes about three times the processor time for small
+ *   batches (1 to 100 outcomes).
  */
 export function registerCodecs(): void {
   kafkajs.CompressionCodecs[kafkajs.CompressionTypes.ZSTD] = () => zstdCodec

@@ -9,13 +9,13 @@ export type RequestQueue = {
   scheduleCheckPendingRequests(): void
 }
 
-/** As in kafkajs, CHECK_PENDING_REQUESTS_INTERVAL. */
+/** CHECK_PENDING_REQUESTS_INTERVAL of kafkajs. */
 const pendingCheckMs = 10
 
 /**
  * Schedules the next check of the queue only when a request waits or the broker throttles the client. Without throttling
- * `throttledUntil` is -1, so kafkajs 2.2.4 computes a negative delay: its timer fires after 1 ms and starts again, without
- * end (https://github.com/tulios/kafkajs/issues/1704 and 1751). Gain: about 1,000 callbacks per second and connection.
+ * `throttledUntil` is -1, so kafkajs 2.2.4 computes a negative delay: its timer fires and restarts every millisecond
+ * (https://github.com/tulios/kafkajs/issues/1704 and 1751), about 1,000 callbacks per second and connection.
  */
 export function scheduleCheckPendingRequests(this: RequestQueue): void {
   if (this.throttleCheckTimeoutId) return

@@ -3,7 +3,7 @@ import type { LaneProducer } from './lane-producer.ts'
 
 export type LaneConnection = ReturnType<typeof createLaneConnection>
 
-/** Keeps one producer connected. Retries without a limit, because the bound on queueing time answers the callers. */
+/** Keeps one producer connected. Retries without a limit: the queue answers its callers after `maxQueuedAgeMs`. */
 export function createLaneConnection(connect: () => Promise<LaneProducer>) {
   let current: Promise<LaneProducer | null> | null = null
   const opened = Promise.withResolvers<void>()
@@ -16,25 +16,25 @@ export function createLaneConnection(connect: () => Promise<LaneProducer>) {
         const producer = await connect()
         if (!closed.signal.aborted) return producer
         producer.close()
-        return tryAgain // gives up, since the signal is aborted
+        return tryAgain // `retry` gives up, because the signal is aborted
       },
       {
         delays: exponentialDelays({ firstMs: 100, mostMs: 1_000 }),
         signal: closed.signal,
-        onError: () => {}, // kafkajs has logged it
+        onError: () => {}, // kafkajs logs the error
       },
     )
     return connected.is === 'done' ? connected.value : null
   }
 
-  /** Resolves to the connected producer once there is one, or to null after `close`. */
+  /** Waits until a producer is connected and returns this producer, or null after `close`. */
   function producer(): Promise<LaneProducer | null> {
     if (closed.signal.aborted) return Promise.resolve(null)
     current ??= connectWithRetries()
     return current
   }
 
-  /** Discards the current producer, whose sequence numbers are in doubt, and connects another. */
+  /** Replaces the current producer, because its sequence numbers may differ from those of the broker. */
   function replace() {
     const spent = current
     current = null

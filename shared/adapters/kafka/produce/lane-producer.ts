@@ -30,14 +30,14 @@ export type LaneProducerOptions = {
   readonly kafka: Kafka
   readonly topic: string
   readonly compression: Topic['compression']
-  /** Limit of one send with all retries by kafkajs, in milliseconds. */
+  /** Milliseconds for one send, including retries by kafkajs. */
   readonly deadlineMs: number
 }
 
-/** The broker's limit for its replicas. Below the 10 s of kafkajs for the whole request, so that its answer arrives. */
+/** Time the broker waits for its replicas. Below the 10 s request timeout, so that the broker's error arrives. */
 const replicationTimeoutMs = 8_000
 
-/** For transient errors such as a change of leader. kafkajs keeps the sequence numbers, so the broker drops duplicates. */
+/** For errors such as a change of leader. kafkajs keeps the sequence numbers, so the broker drops duplicates. */
 const retry = { initialRetryTime: 100, multiplier: 2, factor: 0.2, maxRetryTime: 1_000, retries: 8 }
 
 const codecs = { zstd: kafkajs.CompressionTypes.ZSTD, gzip: kafkajs.CompressionTypes.GZIP } as const
@@ -58,7 +58,7 @@ export async function connectLaneProducer(options: LaneProducerOptions): Promise
 
   function close() {
     closed = true
-    // Not awaited: kafkajs waits until the requests in flight time out.
+    // Not awaited: kafkajs waits for requests in flight.
     producer.disconnect().catch(() => {})
   }
 
@@ -100,8 +100,8 @@ export async function connectLaneProducer(options: LaneProducerOptions): Promise
 }
 
 /**
- * Calls `beforeEncoding` right before the bytes are sent: kafkajs reads `headers` when it encodes a request, again on
- * every retry. An own property, because kafkajs copies each message.
+ * kafkajs reads `headers` when it encodes a request, also on a retry, so the getter calls `beforeEncoding` before each
+ * send. The getter is an own property, because kafkajs copies each message.
  */
 function guarded(record: PlacedRecord, beforeEncoding: () => void): Message {
   const { key, partition, value, headers } = record

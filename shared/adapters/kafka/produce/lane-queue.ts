@@ -1,14 +1,14 @@
 import type { AppendOutcome } from '#shared/ports/event-log.ts'
 import type { PlacedRecord } from './lane-producer.ts'
 
-/** One append that waits to be sent. Its records are never split. */
+/** One queued append. Its records are sent together. */
 export type Waiting = {
   readonly records: readonly PlacedRecord[]
   readonly partition: number
   readonly bytes: number
   readonly urgent: boolean
   readonly since: number
-  /** Sent without other appends, because a common send was refused for its size. */
+  /** Send without other appends, because the broker refused a group with this append as too large. */
   alone: boolean
   settle(outcome: AppendOutcome): void
 }
@@ -19,15 +19,15 @@ export type LaneQueueOptions = {
   readonly maxGroupBytes: number
 }
 
-/** Enough records to share a round trip; kafkajs takes longer to group more. */
+/** Larger groups save few round trips, and kafkajs takes longer to build their batches. */
 const maxGroupRecords = 1_000
-/** Upper estimate of a record's lengths, deltas and attributes, in bytes. */
+/** Upper estimate in bytes for a record's length fields, deltas and attributes. */
 const recordOverhead = 64
 const ageCheckMs = 100
 
 export type LaneQueue = ReturnType<typeof createLaneQueue>
 
-/** First in, first out. Limited by bytes and age; urgent appends ignore both limits. */
+/** A FIFO queue with limits on bytes and age. Urgent appends ignore both limits. */
 export function createLaneQueue({ maxQueuedBytes, maxQueuedAgeMs, maxGroupBytes }: LaneQueueOptions) {
   let queue: Waiting[] = []
   let ageCheck: NodeJS.Timeout | undefined
@@ -56,7 +56,7 @@ export function createLaneQueue({ maxQueuedBytes, maxQueuedAgeMs, maxGroupBytes 
     return group
   }
 
-  /** For appends that were certainly not sent. Their age continues. */
+  /** Only for appends that were not sent. They keep their age. */
   function putBack(group: readonly Waiting[], { alone = false } = {}) {
     for (const one of group) if (alone) one.alone = true
     queue.unshift(...group)
@@ -79,7 +79,7 @@ export function createLaneQueue({ maxQueuedBytes, maxQueuedAgeMs, maxGroupBytes 
     }, ageCheckMs).unref()
   }
 
-  /** Refuses all appends that still wait; none of them was sent. */
+  /** Answers every queued append with `overloaded`. */
   function close() {
     clearInterval(ageCheck)
     refuse(() => true)

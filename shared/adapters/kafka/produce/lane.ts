@@ -11,7 +11,7 @@ export type LaneOptions = {
   readonly kafka: Kafka
   readonly topic: Topic
   readonly topicPrefix?: string
-  /** Bytes that may wait to be sent; further appends return `overloaded`. Default 64 MiB. */
+  /** Maximum queued bytes; further appends return `overloaded`. Default 64 MiB. */
   readonly maxQueuedBytes?: number
   /** Milliseconds an append may wait to be sent; then it returns `overloaded`. Default 2,000. */
   readonly maxQueuedAgeMs?: number
@@ -22,9 +22,8 @@ export type LaneOptions = {
    * small sends. The first append after an idle time does not wait. Default 0.
    */
   readonly sendEveryMs?: number
-  /** With this many waiting records, `sendEveryMs` does not apply. Default: unlimited. */
+  /** From this number of queued records on, sends ignore `sendEveryMs`. Default: unlimited. */
   readonly sendAtOnceRecords?: number
-  /** Called after each send. */
   readonly onSend?: (send: SendReport) => void
 }
 
@@ -37,18 +36,18 @@ type SendReport = {
 
 export type Lane = Pick<EventAppender, 'partitionFor'> & {
   readonly topic: TopicName
-  /** As `EventAppender` and `RawAppender` promise. */
+  /** See `EventAppender` and `RawAppender`. */
   append(records: readonly (NewRecord | RawRecord)[], options?: { readonly urgent?: boolean }): Promise<AppendOutcome>
-  /** Starts to connect and returns; while the broker is down, connecting is retried. */
+  /** Starts to connect in the background and returns. */
   start(): Promise<void>
-  /** Refuses new appends, sends those that wait for at most one send timeout, and disconnects. Idempotent. */
+  /** Refuses new appends, sends queued ones within `sendTimeoutMs`, then disconnects. Idempotent. */
   stop(): Promise<void>
 }
 
 /**
  * Appends to one topic through one idempotent producer with exactly one outstanding send. Appends that arrive meanwhile
  * share the next send. A producer whose send failed is replaced. While the log cannot be reached, appends return
- * `overloaded` after `maxQueuedAgeMs`; nothing of them was sent, so they may be repeated at once.
+ * `overloaded` after `maxQueuedAgeMs`. These appends were not sent, so callers may repeat them at once.
  */
 export function createLane(options: LaneOptions): Lane {
   const { topic, sendTimeoutMs = 10_000, sendEveryMs = 0, sendAtOnceRecords = Number.POSITIVE_INFINITY } = options
@@ -57,8 +56,8 @@ export function createLane(options: LaneOptions): Lane {
   const connection = connectionOf(options, sendTimeoutMs)
   let sending: Promise<void> | null = null
   let stopping: Promise<void> | null = null
-  const isPressing = (): boolean => queue.records() >= sendAtOnceRecords || stopping !== null
-  const interval = createSendInterval(sendEveryMs, isPressing)
+  const mustSendNow = (): boolean => queue.records() >= sendAtOnceRecords || stopping !== null
+  const interval = createSendInterval(sendEveryMs, mustSendNow)
 
   async function sendAll() {
     while (!queue.isEmpty()) {
@@ -84,7 +83,7 @@ export function createLane(options: LaneOptions): Lane {
     if (records.length === 0) return { is: 'appended' }
     if (stopping !== null) return { is: 'overloaded' }
     const outcome = queue.add({ ...place(records, topic.name, partitionFor), urgent })
-    if (isPressing()) interval.end()
+    if (mustSendNow()) interval.end()
     wake()
     return outcome
   }
@@ -124,14 +123,14 @@ function connectionOf({ kafka, topic, topicPrefix }: LaneOptions, deadlineMs: nu
   )
 }
 
-/** The time between the starts of two sends. It ends early when `isPressing` or by `end`. */
-function createSendInterval(everyMs: number, isPressing: () => boolean) {
+/** Limits how often sends start. `end` ends the current wait. */
+function createSendInterval(everyMs: number, mustSendNow: () => boolean) {
   let lastSend = Number.NEGATIVE_INFINITY
   let end = () => {}
   return {
     async passed() {
       const remainingMs = lastSend + everyMs - performance.now()
-      if (remainingMs <= 0 || isPressing()) return
+      if (remainingMs <= 0 || mustSendNow()) return
       const ended = Promise.withResolvers<void>()
       end = ended.resolve
       const timer = setTimeout(end, remainingMs)

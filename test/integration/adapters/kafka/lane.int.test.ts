@@ -7,7 +7,6 @@ import type { NewRecord } from '#shared/ports/event-log.ts'
 import { createOwnTopics, type OwnTopics } from '#test/support/backing/own-topics.ts'
 import { eventually } from '#test/support/eventually.ts'
 
-/** The record batch of a message, as kafkajs returns it. */
 type BatchContext = { readonly firstOffset: string; readonly timestampType: number; readonly maxTimestamp: string }
 const batchOf = (message: KafkaMessage): BatchContext =>
   (message as KafkaMessage & { batchContext: BatchContext }).batchContext
@@ -39,7 +38,7 @@ describe('a lane', () => {
       value,
     }))
 
-  /** Reads with a plain kafkajs consumer, which shares only the codecs with this service. */
+  /** Reads with a plain kafkajs consumer, which uses only the codecs of this service. */
   async function consume(count: number, topic: TopicName = 'contact-import.imports') {
     const consumer = own.kafka().consumer({ groupId: `${own.topicPrefix}foreign`, maxWaitTimeInMs: 100 })
     const messages: { partition: number; message: KafkaMessage }[] = []
@@ -164,7 +163,7 @@ describe('a lane', () => {
     await admin.disconnect()
 
     const lane = await startLane()
-    // The first is sent alone; the others wait for it and are sent together.
+    // The first append is sent alone. The others wait for its result and are sent together.
     const answers = await Promise.all(
       [10, 10, 30_000, 10].map((bytes) => lane.append(recordsOf('same-partition', 1, randomBytes(bytes)))),
     )

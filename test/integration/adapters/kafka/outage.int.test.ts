@@ -23,7 +23,6 @@ const recordsOf = (key: string, count = 3): NewRecord[] =>
     value: Buffer.from('{}'),
   }))
 
-/** Resolves when the broker's port refuses connections. */
 async function refused(brokers: readonly string[]): Promise<void> {
   const [host = '', port = ''] = brokers[0]?.split(':') ?? []
   await eventually(async () => {
@@ -55,7 +54,7 @@ describe('an outage of the broker', () => {
   })
   afterEach(async () => {
     connections.end()
-    // After a failed test the broker may be down.
+    // A failed test may leave the broker stopped.
     if (!(await answers())) await kafka.restart()
     await lane.stop()
     await own.remove()
@@ -83,7 +82,7 @@ describe('an outage of the broker', () => {
     try {
       const partitions = Array.from({ length: topics.imports.partitions }, (_, partition) => partition)
       const readAll = () => Promise.all(partitions.map((p) => Array.fromAsync(reader.read(imports, p, 0))))
-      return (await eventually(readAll)).flat() // after its start a broker needs a moment until it leads every partition
+      return (await eventually(readAll)).flat() // a started broker leads its partitions only after a delay
     } finally {
       await reader.stop()
     }
@@ -108,7 +107,7 @@ describe('an outage of the broker', () => {
     return { stop, countOf }
   }
 
-  /** Compares the outcomes with the log: appended is there once, overloaded is absent, ambiguous is there once or absent. */
+  /** Checks the log: appended records are stored once, overloaded ones never, ambiguous ones at most once. */
   async function expectTruthfulAnswers(answers: ReadonlyMap<string, AppendOutcome['is']>) {
     const log = await wholeLog()
     const times = new Map<string, number>()
@@ -144,7 +143,7 @@ describe('an outage of the broker', () => {
     await expectTruthfulAnswers(answers.set('while-down', 'overloaded').set('afterwards', 'appended'))
   })
 
-  it('while a broker hangs for longer than a send may take, every outcome is true', async () => {
+  it('while a broker hangs for longer than the send timeout, every outcome is correct', async () => {
     const appending = appendContinuously(10)
     await eventually(() => expect(appending.countOf('appended')).toBeGreaterThan(100))
     await kafka.pause()
@@ -163,7 +162,7 @@ describe('an outage of the broker', () => {
     expect(await lane.append(recordsOf('before'))).toEqual({ is: 'appended' })
     kafka.kill()
     await connections.closed()
-    await refused(kafka.brokers) // a process that is ending may accept connections after it closed others
+    await refused(kafka.brokers) // an ending broker may still accept new connections
     expect(await lane.append(recordsOf('first'))).toEqual({ is: 'overloaded' })
     const urgent = lane.append(recordsOf('urgent'), { urgent: true })
     await kafka.restart()

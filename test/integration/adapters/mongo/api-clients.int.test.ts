@@ -68,7 +68,7 @@ describe('API clients in MongoDB', () => {
     expect(await known(first)).toBe(clientId)
     time.now += 59_999
     expect(await known(first)).toBe(clientId)
-    // The cache is not reloaded in between: the end of a cached key is checked too.
+    // The key is still cached, so its end must be checked for cached keys too.
     time.now += 1
     expect(await known(first)).toBeUndefined()
     expect(await known(issued.apiKey)).toBe(clientId)

@@ -44,7 +44,7 @@ type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
 const started = Date.now()
 
-/** Leases of 1 s, retention of 10 s. Keeps every holder, so that former holders act too. */
+/** Leases of 1 s, retention of 10 s. Keeps all former claims, so that their holders also finish and release. */
 async function outcomesOf(keys: IdempotencyKeys & ClaimRecords, key: string, steps: readonly Step[]) {
   const holders: Claim[] = []
   const outcomes: unknown[] = []

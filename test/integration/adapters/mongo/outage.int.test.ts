@@ -18,7 +18,7 @@ async function setUp() {
   return { server, mongo, keys: createMongoIdempotencyKeys(mongo), jobs: createMongoImportJobs(mongo) }
 }
 
-/** Resolves with the time after which the call threw `DependencyLost`, in milliseconds. */
+/** Returns the milliseconds until the call threw `DependencyLost`. */
 async function lostAfter(call: () => Promise<unknown>): Promise<number> {
   const began = performance.now()
   const error = await call().then(

@@ -83,7 +83,7 @@ describe('the shared rate limit', () => {
     expect(calls).toBe(4)
   })
 
-  test('counts requests that arrive during a call in one call, each with its own place', async () => {
+  test('counts requests that arrive during a call in the next call, each with its own count', async () => {
     const one = limiter()
     calls = 0
     const client = randomUUID()
@@ -135,7 +135,7 @@ describe('the shared rate limit', () => {
     expect(causes).toEqual([expect.objectContaining({ code: 'service_unavailable' })])
   })
 
-  test('does not delay requests while the database does not respond, also not queued requests', async () => {
+  test('does not delay requests or queued requests while the database does not respond', async () => {
     const database = new URL(inject('mongodbUrl'))
     let held: Socket[] | null = null
     const { port } = await tcpServing((client) => {

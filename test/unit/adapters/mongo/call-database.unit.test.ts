@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { callDatabase } from '#shared/adapters/mongo/call-database.ts'
 import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
 
-// Regression: when mongod was killed, the driver wrote to a closed socket, and the service answered 500.
+// Regression: after mongod was killed, the driver wrote to a closed socket and the service answered 500.
 const brokenPipe = Object.assign(new Error('This socket has been ended by the other party'), { code: 'EPIPE' })
 const result = { getWriteConcernError: () => undefined }
 

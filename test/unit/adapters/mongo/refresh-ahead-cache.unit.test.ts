@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createRefreshAheadCache } from '#shared/adapters/mongo/refresh-ahead-cache.ts'
 
-/** A cache over values that the test changes, and the loads it made. */
+/** A cache of values that the test changes, with the list of loads. */
 function setUp() {
   const loads: string[] = []
   const fault: { now: Error | null } = { now: null }

@@ -5,7 +5,7 @@ import { createCoPartitioningAssigner } from '#shared/adapters/kafka/consume/ass
 const { MemberAssignment, MemberMetadata } = kafkajs.AssignerProtocol
 const topics = ['imports', 'deliveries']
 
-/** kafkajs hands the assigner a whole cluster; it asks only for the partitions of a topic. */
+/** The assigner uses only this method of the kafkajs cluster. */
 const clusterWith = (partitions: number) =>
   ({
     findTopicPartitionMetadata: () => Array.from({ length: partitions }, (_, partitionId) => ({ partitionId })),

@@ -10,7 +10,7 @@ import { countEventLoopIterations } from '#test/support/event-loop-iterations.ts
 const contacts = (count: number) =>
   Buffer.from('{"phone":"+79991234567","tags":["a"],"additional_fields":{}},'.repeat(count))
 
-/** The module of stock kafkajs, which registering a codec does not change. */
+/** The gzip codec of kafkajs itself. Registering another codec does not change it. */
 const stock: typeof gzipCodec = createRequire(import.meta.url)('kafkajs/src/protocol/message/compression/gzip')
 
 describe('stock kafkajs', () => {

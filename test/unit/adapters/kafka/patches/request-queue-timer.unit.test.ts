@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type RequestQueue, scheduleCheckPendingRequests } from '#shared/adapters/kafka/patches/request-queue-timer.ts'
 
 const load = createRequire(import.meta.url)
-/** Of stock kafkajs, because no test of this file applies the patch. */
+/** The unpatched queue, because no test in this file applies the patch. */
 const stock: RequestQueue = load('kafkajs/src/network/requestQueue').prototype
 
 /** In kafkajs, `throttledUntil` is -1 until the broker throttles the client. */

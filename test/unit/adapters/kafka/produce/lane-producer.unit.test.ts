@@ -22,7 +22,6 @@ const protocolError = (type: string) => new Error('wrapped', { cause: Object.ass
 
 type SendBatch = (batch: ProducerBatch) => Promise<RecordMetadata[]>
 
-/** A lane producer on a fake kafkajs producer. */
 async function producerThat(sendBatch: SendBatch, deadlineMs = 1_000) {
   const disconnect = vi.fn(async () => {})
   const kafka = { producer: () => ({ connect: async () => {}, disconnect, sendBatch }) } as unknown as Kafka

@@ -13,7 +13,7 @@ const javaHashes: readonly (readonly [string, number])[] = [
   ['abc', 479470107],
 ]
 
-it.each(javaHashes)('the key %s goes where the Java client puts it', (key, hash) => {
+it.each(javaHashes)('the key %s gets the same partition as in the Java client', (key, hash) => {
   for (const partitions of [1, 7, partitionCount])
     expect(createPartitionFor(partitions)(key)).toBe((hash & 0x7fffffff) % partitions)
 })
