@@ -22,7 +22,6 @@ export async function withDeadline<T, U = T>(
   }
 }
 
-/** Resolves when the signal is aborted, or immediately for an aborted signal. */
 export function untilAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve()

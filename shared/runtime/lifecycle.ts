@@ -7,7 +7,6 @@ export type Part = {
   start(): Promise<void>
   /** Also called after a failed `start`, which may have opened something. */
   stop(): Promise<void>
-  /** Limit for `stop` in milliseconds. Default: the limit of the lifecycle. */
   readonly stopWithinMs?: number
 }
 
@@ -46,11 +45,9 @@ export type Lifecycle = {
   start(parts: readonly Part[]): Promise<void>
   /** Stops the parts in reverse order, each within its limit. Throws `StopFailed` at the end. Idempotent. */
   stop(): Promise<void>
-  /** True from the first call of `stop` on. */
   isStopping(): boolean
 }
 
-/** Starts parts in order and stops them in reverse order. `stopWithinMs` is the default limit of each part. */
 export function createLifecycle({ log, stopWithinMs = 30_000 }: { log: Log; stopWithinMs?: number }): Lifecycle {
   const begun: Part[] = []
   let starting: Promise<void> = Promise.resolve()

@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 /** A step returns this value to be repeated without an error. */
 export const tryAgain = Symbol('try again')
 
-/** `lastError` is undefined when no step threw. */
 export type RetryResult<T> =
   | { readonly is: 'done'; readonly value: T }
   | { readonly is: 'given_up'; readonly lastError: unknown }
@@ -15,7 +14,6 @@ export type RetryOptions = {
   readonly onError?: (error: unknown, attempt: number) => void
   /** Ends the current pause; no further step begins. */
   readonly signal?: AbortSignal
-  /** Checked before each step; for a caller without a signal. */
   readonly isStopped?: () => boolean
   readonly pause?: (ms: number, signal?: AbortSignal) => Promise<void>
 }
@@ -50,12 +48,10 @@ const isResult = <R>(value: R): value is Exclude<R, typeof tryAgain> => value !=
 export const pauseFor = (ms: number, signal?: AbortSignal): Promise<void> =>
   delay(ms, undefined, { signal }).catch(() => {})
 
-/** Yields delays without end, each twice the previous delay, up to `mostMs`. */
 export function* exponentialDelays({ firstMs, mostMs }: { firstMs: number; mostMs: number }): Generator<number, never> {
   for (let ms = firstMs; ; ms = Math.min(ms * 2, mostMs)) yield ms
 }
 
-/** Yields the same delay until `withinMs` milliseconds have passed since the first delay. */
 export function* fixedDelay(ms: number, withinMs: number = Number.POSITIVE_INFINITY): Generator<number, void> {
   const deadline = performance.now() + withinMs
   while (performance.now() < deadline) yield ms

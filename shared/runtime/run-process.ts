@@ -9,7 +9,6 @@ export type ProcessDefinition<Config> = {
   readonly log: (config: Config) => Log
   /** Creates all parts and returns them in the order of their start; HTTP listeners come last. */
   readonly compose: (config: Config, context: ProcessContext) => readonly Part[] | Promise<readonly Part[]>
-  /** Called once, after every part has started. */
   readonly ready?: (config: Config) => void
 }
 
@@ -49,10 +48,7 @@ export async function runProcess<Config>(definition: ProcessDefinition<Config>):
 
 const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-/**
- * With Ctrl-C, both the terminal and npm send a signal, and close-with-grace exits at once after a second one. So
- * signals are handled here: a repetition within 2 s of the first is ignored.
- */
+/** Ignores a second signal within 2 s: Ctrl-C under npm sends two, and close-with-grace would exit at once. */
 function closeOnSignals({ name, log, stop }: { name: string; log: Log; stop: () => Promise<void> }): void {
   const grace = closeWithGrace({ delay: false, logger: false, skip: [...stopSignals] }, async ({ err }) => {
     if (err) log.error({ err }, 'uncaught error; stopping')
@@ -79,7 +75,6 @@ function fail(sentence: string): void {
   process.stderr.write(`${sentence}\n`)
 }
 
-/** Returns the innermost cause as one sentence, because an operator can fix that cause. */
 function explain(error: unknown): string {
   const where = error instanceof StartFailed ? `${error.part}: ` : ''
   const innermost = innermostOf(error)

@@ -1,14 +1,10 @@
 import { move, Piscina, transferableSymbol, valueSymbol } from 'piscina'
 import type { Log } from './log.ts'
 
-/** `overloaded`: the queue was full, so the task was not started. */
 export type WorkerOutcome<Out> = { readonly is: 'done'; readonly value: Out } | { readonly is: 'overloaded' }
 
 export type WorkerPool<In, Out> = {
-  /**
-   * Runs one task in a worker. The bytes in `transfer` are part of the task and are transferred, not copied: the caller
-   * cannot read them afterwards. Rejects when the task throws or its worker dies; other tasks continue.
-   */
+  /** Moves the bytes in `transfer`: the caller loses them. Rejects when the task throws or its worker dies. */
   run(task: In, options?: { readonly transfer?: readonly Uint8Array[] }): Promise<WorkerOutcome<Out>>
   /** Waits for running tasks, then ends the workers. Idempotent. */
   close(): Promise<void>
@@ -18,7 +14,6 @@ export type WorkerPoolOptions = {
   /** A module that exports `run`, made by `workerTask`. */
   readonly file: URL
   readonly threads: number
-  /** Maximum number of waiting tasks, in addition to running ones. */
   readonly maxQueue: number
   readonly log: Log
 }

@@ -18,7 +18,6 @@ async function collect(records: AsyncIterable<LogRecord>): Promise<LogRecord[]> 
   return Array.fromAsync(records)
 }
 
-/** The contract of `EventAppender` and `EventReader`. Each adapter runs it with a new, empty log per test. */
 export function eventLogContract({ create }: { create: () => Promise<EventLogUnderTest> }): void {
   let log: EventLogUnderTest
   beforeEach(async () => {

@@ -9,7 +9,6 @@ import { silentLog } from '../support/silent-log.ts'
 
 export type GroupUnderTest = {
   readonly appender: EventAppender
-  /** Adds a member to the group, subscribed to both topics. */
   member(log: Log): Subscription
   stop(): Promise<void>
 }
@@ -47,7 +46,6 @@ function observe(subscription: Subscription, { opens }: { opens: boolean }) {
   return { seen, start: () => subscription.start(handlers) }
 }
 
-/** The contract of `Subscription`. Each adapter runs it with a new group and empty topics per test. */
 export function subscriptionContract({ create }: { create: () => Promise<GroupUnderTest> }): void {
   let group: GroupUnderTest
   let errors: LogFields[]

@@ -1,4 +1,3 @@
-/** Kafka protocol error codes 10 and 18. */
 const tooLarge = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
 
 /** True when the error, or one of its causes, reports that the broker refused a batch for its size. */

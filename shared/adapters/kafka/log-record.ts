@@ -29,7 +29,6 @@ class KafkaRecord implements LogRecord {
     this.#message = message
   }
 
-  /** Used only when a record cannot be decoded. */
   get raw(): RawParts {
     return { key: this.#message.key, headers: rawHeaders(this.#message.headers) }
   }

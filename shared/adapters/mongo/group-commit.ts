@@ -3,10 +3,7 @@ export type GroupCommitOptions<In, Out> = {
   readonly maxGroup: number
 }
 
-/**
- * Group commit: one call to the database runs at a time, and inputs that arrive during this call share the next call. A
- * call costs much more than another document in the same call.
- */
+/** Group commit: runs one call at a time. Inputs that arrive during a call share the next call. */
 export function createGroupCommit<In, Out>({ write, maxGroup }: GroupCommitOptions<In, Out>) {
   type Waiting = PromiseWithResolvers<Out> & { readonly input: In }
   const queue: Waiting[] = []

@@ -40,10 +40,7 @@ type ClaimDocument = {
   expires_at: Date
 }
 
-/**
- * Idempotency keys in MongoDB, one document per client and key. All times are from the caller's clock; the server uses
- * its own clock only to delete expired documents.
- */
+/** One document per client and key. Times are from the caller's clock; only deletion uses the server's clock. */
 export function createMongoIdempotencyKeys({ db }: { readonly db: Db }): IdempotencyKeys & ClaimRecords {
   const keys = db.collection<ClaimDocument>(idempotencyKeysCollection)
   const insertClaim = createGroupCommit({ write: insertClaims(keys), maxGroup })
@@ -91,13 +88,9 @@ const heldBy = (claim: Claim) => ({
 
 const duplicateKey = 11000
 
-/** Limits the duration of one bulk write. */
 const maxGroup = 100
 
-/**
- * Returns for each claim whether it was inserted; false if the key exists. Uses upserts: an insert of an existing key
- * would cost an error object in the driver for every replay.
- */
+/** Returns false for keys that exist. Upserts, because inserts would create one error object per replay. */
 const insertClaims = (keys: Collection<ClaimDocument>) => async (claims: readonly ClaimDocument[]) => {
   const writes = claims.map(({ _id, ...members }) => ({
     updateOne: { filter: { _id }, update: { $setOnInsert: members }, upsert: true },
@@ -149,7 +142,6 @@ async function claimOrRead(
   }
 }
 
-/** The update pipeline that claims, counts a replay, takes over, or changes nothing; atomic in the server. */
 function claimUpdate(request: ClaimRequest, holder: string, now: Instant): Document[] {
   const at = new Date(now)
   const absentOrExpired = { $or: [{ $eq: [{ $type: '$state' }, 'missing'] }, { $lte: ['$expires_at', at] }] }
@@ -167,7 +159,6 @@ function claimUpdate(request: ClaimRequest, holder: string, now: Instant): Docum
 const unchanged = '$$ROOT'
 const changed = (members: Document) => ({ $mergeObjects: [unchanged, members] })
 
-/** The document of the first true condition, else the stored one. (`$switch` would need a member named `then`.) */
 const firstThatApplies = (...cases: readonly (readonly [condition: Document, document: unknown])[]) =>
   cases.reduceRight<unknown>(
     (otherwise, [condition, document]) => ({ $cond: [condition, document, otherwise] }),

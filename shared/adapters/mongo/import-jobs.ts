@@ -38,7 +38,6 @@ type Options = {
   readonly collection?: string
 }
 
-/** One collection of the read model in MongoDB, and its fold positions. */
 export function createMongoImportJobs({
   db,
   collection = importJobsCollection,

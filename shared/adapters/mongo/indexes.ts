@@ -12,7 +12,6 @@ type Index = {
   readonly expireAfterSeconds?: number
 }
 
-/** All indexes except `_id`, by collection. */
 export const indexes: Readonly<Record<string, readonly Index[]>> = {
   [idempotencyKeysCollection]: [
     { name: 'job_id', key: { job_id: 1 } },
@@ -36,7 +35,6 @@ export type AppliedIndex = {
   readonly is: 'present' | 'created'
 }
 
-/** An index with one of our names has a different definition. Nothing was changed. */
 export class IndexDrift extends Error {
   readonly code = 'index_drift'
 

@@ -118,7 +118,6 @@ async function acquire(db: Db, states: Collection<StateDocument>, request: Reque
   return { is: 'acquired', holder, collection, state: stateOf(changed) }
 }
 
-/** Drops the collections of holders that ended without finishing. */
 async function dropUnfinished(db: Db, state: ProjectionState): Promise<void> {
   const named = [state.active, state.previous]
   const found = await callDatabase(() => db.listCollections({ name: ownCollection }, { nameOnly: true }).toArray())

@@ -25,10 +25,7 @@ type Options = {
 type Window = { readonly _id: string; readonly points: number; readonly expire: Date; readonly at: Date }
 type Count = (key: string, points: number, windowMs: number) => Promise<Window>
 
-/**
- * Replaces the library's update statement. That statement needs a second call after the end of a window, and compares
- * that end with the clock of each instance.
- */
+/** The library's own statement needs a second call for a new window and uses the clock of each instance. */
 class SingleCallLimiter extends RateLimiterMongo {
   readonly #count: Count
 
@@ -142,7 +139,6 @@ function inGroups(count: Count): Count {
   }
 }
 
-/** After a failure, fails at once for `cooldownMs`; the library then uses its limiter in memory. */
 function withCooldown(count: Count, onFallback?: (cause: unknown) => void): Count {
   let lost: { readonly cause: unknown; readonly until: number } | null = null
   return async (key, points, windowMs) => {

@@ -1,6 +1,5 @@
 import type { Clock, Instant } from '#shared/ports/clock.ts'
 
-/** Measured from the start of the load. */
 const maxAgeMs = 5_000
 /** An entry of this age is reloaded in the background when it is read, so that no caller waits. */
 const refreshAfterMs = 2_500

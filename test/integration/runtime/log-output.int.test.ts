@@ -5,7 +5,6 @@ import { describe, expect, test } from 'vitest'
 
 const fixture = fileURLToPath(new URL('fixtures/logging.ts', import.meta.url))
 
-/** Runs a process that writes 1,000 info lines in one event loop iteration, then ends in the given way. */
 const messagesBefore = (ending: string): Promise<readonly string[]> =>
   new Promise((resolve) => {
     execFile(process.execPath, [fixture, ending], (_error, stdout) => {

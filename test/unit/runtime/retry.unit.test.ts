@@ -11,7 +11,6 @@ const recordedPauses = () => {
 
 const ignore = (): void => {}
 
-/** A step that fails `times` times, then returns its attempt number. */
 const failing = (times: number, error: Error = new Error('failed')) => {
   return async (attempt: number): Promise<number> => {
     if (attempt <= times) throw error

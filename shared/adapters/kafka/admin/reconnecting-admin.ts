@@ -11,7 +11,6 @@ export type ReconnectingAdmin = {
 /** Limit for `disconnect`: kafkajs waits for requests in flight, which a hung broker never answers. */
 const closeWithinMs = 1_000
 
-/** An admin client that connects with the first request and is replaced after a failure. */
 export function createReconnectingAdmin(kafka: Kafka): ReconnectingAdmin {
   let current: Promise<Admin> | null = null
   let closed = false

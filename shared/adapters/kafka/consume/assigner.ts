@@ -2,7 +2,6 @@ import { AssignerProtocol, type GroupMember, type PartitionAssigner } from 'kafk
 import { assignPartitions, type Member } from './assign-partitions.ts'
 
 export type AssignerOptions = {
-  /** The partitions this member owns now. Sent with every JoinGroup request. */
   readonly owned: () => readonly number[]
   /** Called before each JoinGroup request. After the request, other members may own this member's partitions. */
   readonly joining: () => void
@@ -11,10 +10,7 @@ export type AssignerOptions = {
 const { MemberMetadata, MemberAssignment } = AssignerProtocol
 const version = 1
 
-/**
- * Sticky assignor: a member owns partition p in every topic of the subscription, and members keep their partitions.
- * Change the protocol name when the meaning of the user data changes.
- */
+/** Sticky: a member owns partition p in every topic. Change the name when the meaning of the user data changes. */
 export function createCoPartitioningAssigner({ owned, joining }: AssignerOptions): PartitionAssigner {
   const name = 'co-partitioning-sticky'
   return ({ cluster }) => ({
@@ -42,7 +38,6 @@ export function createCoPartitioningAssigner({ owned, joining }: AssignerOptions
   })
 }
 
-/** A member with unreadable user data is treated as owning nothing, so it may lose its partitions. */
 function toMember({ memberId, memberMetadata }: GroupMember): Member {
   const userData = MemberMetadata.decode(memberMetadata)?.userData
   return { memberId, owned: userData === undefined ? [] : readOwned(userData) }

@@ -35,7 +35,6 @@ export type GroupConsumer = {
   /** Resolves when the consumer crashed, lost its session or is stuck while joining. */
   readonly ended: Promise<void>
   isCurrentMember(): boolean
-  /** Ends the generation at once, then disconnects. */
   end(): Promise<void>
 }
 
@@ -53,7 +52,6 @@ const heartbeatMs = 1_000
 const rebalanceTimeoutMs = 12_000
 const sessionRequests = new Set(['Heartbeat', 'SyncGroup'])
 
-/** Connects and joins. Calls `onJoined` before the handler `joined`. */
 export function startGroupConsumer(
   options: ConsumerOptions & { groupId: string; onJoined: () => void },
 ): GroupConsumer {

@@ -5,7 +5,6 @@ import { type ConsumerOptions, type GroupConsumer, startGroupConsumer } from './
 export type { ClusterPartition, MembershipHandlers } from './group-consumer.ts'
 
 export type MembershipOptions = Omit<ConsumerOptions, 'sessionTimeoutMs'> & {
-  /** Called once for each new consumer. */
   readonly groupId: () => string
   readonly sessionTimeoutMs?: number
 }

@@ -6,7 +6,6 @@ import type { TopicNames } from '../topic-names.ts'
 
 type Cluster = { readonly admin: ReconnectingAdmin; readonly names: TopicNames }
 
-/** Reads a group's committed positions and the first offsets of partitions. Throws `DependencyLost`. */
 export function createOffsetLookup(options: Cluster & { groupId: string }): Omit<GroupOffsets, 'commit'> {
   const { admin, names, groupId } = options
 
@@ -55,10 +54,7 @@ function includes(partitions: readonly TopicPartition[], { topic, partition }: T
 /** `end` is excluded. */
 export type OffsetRange = { readonly from: number; readonly end: number }
 
-/**
- * The offsets from the first record appended at or after `since` to the current end of the partition; `from` equals
- * `end` when no such record exists. Throws `DependencyLost`.
- */
+/** Offsets of records appended at or after `since`; `from` equals `end` without any. Throws `DependencyLost`. */
 export async function offsetsSince(
   { admin, names }: Cluster,
   { topic, partition }: TopicPartition,

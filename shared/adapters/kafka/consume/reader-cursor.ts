@@ -12,7 +12,6 @@ export type CursorOptions = {
 }
 
 export type Cursor = {
-  /** The next offset to fetch. */
   next(): number
   wantsMore(): boolean
   push(records: readonly LogRecord[], passedOffset: number): void

@@ -29,7 +29,7 @@ export type ReaderOptions = {
 }
 
 export type Reader = EventReader & {
-  /** Starts to join and returns; reads wait until the reader has joined. */
+  /** Returns before the reader has joined; reads wait for the join. */
   start(): Promise<void>
   /** Ends reads in progress with `DependencyLost`, leaves the group and deletes it. Idempotent. */
   stop(): Promise<void>

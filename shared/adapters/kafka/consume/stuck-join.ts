@@ -1,4 +1,3 @@
-/** Detects that a kafkajs consumer gave up joining its group without becoming a member. */
 export type StuckJoinDetector = {
   joinRequested(): void
   /** Called when a generation begins. Returns its number of JoinGroup requests. */

@@ -23,12 +23,10 @@ export type SubscriptionOptions = {
   readonly groupId: string
   readonly topics: readonly TopicName[]
   readonly topicPrefix?: string
-  /** Maximum number of partitions whose records are handled concurrently. */
   readonly concurrency?: number
   readonly sessionTimeoutMs?: number
   /** Maximum compressed bytes per partition and fetch; memory holds them decompressed. Default 1 MiB. */
   readonly maxFetchBytes?: number
-  /** Logs one error for each failed call of `records`. */
   readonly log: Log
 }
 
@@ -137,7 +135,6 @@ function createOwnedPartitions(names: TopicNames) {
   return {
     reading,
     isReading: (partition: TopicPartition) => generation !== null && !paused.has(keyOf(partition)),
-    /** Begins a generation with all its partitions paused. */
     begin(consumer: Consumer, assigned: readonly ClusterPartition[]): readonly TopicPartition[] {
       const mine = inCatalogue(assigned, names)
       const owned = new Set(mine.map(keyOf))

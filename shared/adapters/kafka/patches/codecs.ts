@@ -8,10 +8,7 @@ const maxDecompressedBytes = 128 * 1024 * 1024
 
 /** Compress up to this size in this thread: 0.2 ms at most, less than a round trip to another thread. */
 const inlineBytes = { zstd: 128 * 1024, gzip: 64 * 1024 }
-/**
- * Maximum bytes for decompression in this thread, about 1 ms. Node's asynchronous zlib costs more processor time, and
- * its buffers stay in memory until a major garbage collection.
- */
+/** Limits for decompression in this thread, about 1 ms. Node's asynchronous zlib costs more processor time and memory. */
 const inlineDecompression = {
   zstd: { compressed: 256 * 1024, decompressed: 2 * 1024 * 1024 },
   gzip: { compressed: 16 * 1024, decompressed: 256 * 1024 },
@@ -31,10 +28,7 @@ const zstdOptions = ({ length }: Buffer) => ({
   chunkSize: Math.max(16 * 1024, length >> 2),
 })
 
-/**
- * Level 1 takes half the time of the default level for 1 to 3 % more bytes. The window fits the input: clearing the
- * tables of a 32 KiB window takes longer than compressing a few outcomes.
- */
+/** Level 1 halves the time for 1 to 3 % more bytes. Clearing the tables of a full window would dominate small inputs. */
 const gzipOptions = ({ length }: Buffer) => {
   const windowBits = Math.min(15, Math.max(9, 32 - Math.clz32(length)))
   return { level: 1, windowBits, memLevel: Math.min(8, windowBits - 7), chunkSize: Math.max(1024, length >> 2) }

@@ -1,6 +1,5 @@
 import type { Lane } from './lane.ts'
 
-/** Appends to several topics, each through its own lane. */
 export function createAppender({ lanes }: { readonly lanes: readonly Lane[] }): Omit<Lane, 'topic'> {
   const byTopic = new Map(lanes.map((lane) => [lane.topic, lane]))
   const [first] = lanes

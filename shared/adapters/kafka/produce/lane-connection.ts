@@ -27,7 +27,6 @@ export function createLaneConnection(connect: () => Promise<LaneProducer>) {
     return connected.is === 'done' ? connected.value : null
   }
 
-  /** Waits until a producer is connected and returns this producer, or null after `close`. */
   function producer(): Promise<LaneProducer | null> {
     if (closed.signal.aborted) return Promise.resolve(null)
     current ??= connectWithRetries()

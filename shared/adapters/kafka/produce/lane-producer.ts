@@ -99,10 +99,7 @@ export async function connectLaneProducer(options: LaneProducerOptions): Promise
   return { send, close }
 }
 
-/**
- * kafkajs reads `headers` when it encodes a request, also on a retry, so the getter calls `beforeEncoding` before each
- * send. The getter is an own property, because kafkajs copies each message.
- */
+/** kafkajs reads `headers` whenever it encodes a request. An own property, because kafkajs copies each message. */
 function guarded(record: PlacedRecord, beforeEncoding: () => void): Message {
   const { key, partition, value, headers } = record
   return {
@@ -132,10 +129,7 @@ function toHeaders(headers: RawHeaders): IHeaders {
   )
 }
 
-/**
- * Requires an acknowledgement of each partition. kafkajs 2.2.4 resolves without having sent a partition whose leader
- * moved, between two retries, to a broker that had already answered.
- */
+/** kafkajs 2.2.4 does not send a partition whose leader moved between retries to a broker that had already answered. */
 function verified(
   answers: readonly RecordMetadata[],
   records: readonly PlacedRecord[],

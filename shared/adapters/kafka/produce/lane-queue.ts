@@ -49,7 +49,6 @@ export function createLaneQueue({ maxQueuedBytes, maxQueuedAgeMs, maxGroupBytes 
     return promise
   }
 
-  /** Removes and returns the first appends that fit into one send: at least one unless the queue is empty. */
   function take(): readonly Waiting[] {
     const group = queue.splice(0, groupLength(queue, maxGroupBytes))
     for (const one of group) count(one, -1)
@@ -79,7 +78,6 @@ export function createLaneQueue({ maxQueuedBytes, maxQueuedAgeMs, maxGroupBytes 
     }, ageCheckMs).unref()
   }
 
-  /** Answers every queued append with `overloaded`. */
   function close() {
     clearInterval(ageCheck)
     refuse(() => true)

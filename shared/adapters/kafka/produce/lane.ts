@@ -17,10 +17,7 @@ export type LaneOptions = {
   readonly maxQueuedAgeMs?: number
   /** Milliseconds one send may take; then its appends return `ambiguous`. Default 10,000. */
   readonly sendTimeoutMs?: number
-  /**
-   * Minimum milliseconds from the start of one send to the start of the next, so that a fast broker does not cause many
-   * small sends. The first append after an idle time does not wait. Default 0.
-   */
+  /** Minimum milliseconds between the starts of two sends, against many small sends. Default 0. */
   readonly sendEveryMs?: number
   /** From this number of queued records on, sends ignore `sendEveryMs`. Default: unlimited. */
   readonly sendAtOnceRecords?: number
@@ -123,7 +120,6 @@ function connectionOf({ kafka, topic, topicPrefix }: LaneOptions, deadlineMs: nu
   )
 }
 
-/** Limits how often sends start. `end` ends the current wait. */
 function createSendInterval(everyMs: number, mustSendNow: () => boolean) {
   let lastSend = Number.NEGATIVE_INFINITY
   let end = () => {}

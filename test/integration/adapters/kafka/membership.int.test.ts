@@ -26,7 +26,6 @@ afterEach(async () => {
   await own.remove()
 })
 
-/** Appends each value as its own batch. Returns the partition. */
 async function append(key: string, values: readonly (string | Buffer)[] = ['{}']): Promise<number> {
   const producer = own.kafka().producer()
   await producer.connect()

@@ -18,7 +18,6 @@ async function setUp() {
   return { server, mongo, keys: createMongoIdempotencyKeys(mongo), jobs: createMongoImportJobs(mongo) }
 }
 
-/** Returns the milliseconds until the call threw `DependencyLost`. */
 async function lostAfter(call: () => Promise<unknown>): Promise<number> {
   const began = performance.now()
   const error = await call().then(

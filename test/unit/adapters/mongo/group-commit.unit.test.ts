@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createGroupCommit } from '#shared/adapters/mongo/group-commit.ts'
 
-/** A fake database. The test decides when each call ends. */
 function setUp() {
   const calls: { readonly group: readonly number[]; end(): void; fail(error: Error): void }[] = []
   const commit = createGroupCommit<number, string>({

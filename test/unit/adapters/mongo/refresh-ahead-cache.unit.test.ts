@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { createRefreshAheadCache } from '#shared/adapters/mongo/refresh-ahead-cache.ts'
 
-/** A cache of values that the test changes, with the list of loads. */
 function setUp() {
   const loads: string[] = []
   const fault: { now: Error | null } = { now: null }
@@ -18,7 +17,6 @@ function setUp() {
   return { state, fault, loads, get }
 }
 
-/** Waits for background loads, which take a few microtasks. */
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 test('concurrent calls for one key share one load', async () => {

@@ -5,7 +5,6 @@ import { createCoPartitioningAssigner } from '#shared/adapters/kafka/consume/ass
 const { MemberAssignment, MemberMetadata } = kafkajs.AssignerProtocol
 const topics = ['imports', 'deliveries']
 
-/** The assigner uses only this method of the kafkajs cluster. */
 const clusterWith = (partitions: number) =>
   ({
     findTopicPartitionMetadata: () => Array.from({ length: partitions }, (_, partitionId) => ({ partitionId })),

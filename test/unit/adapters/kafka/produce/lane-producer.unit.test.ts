@@ -11,7 +11,6 @@ const record = (partition: number) =>
     value: Buffer.from('{}'),
   }) as const
 
-/** Copies each message, as kafkajs does when it encodes a request. */
 const encode = ({ topicMessages = [] }: ProducerBatch) =>
   topicMessages.flatMap(({ messages }) => messages.map((message) => ({ ...message })))
 
