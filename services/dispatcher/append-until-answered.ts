@@ -19,10 +19,7 @@ export class AppendGivenUp extends Error {
   }
 }
 
-/**
- * Repeats an append until the log acknowledges or refuses the events. Events have deterministic ids, so an ambiguous
- * append may be repeated. Rejects with `AppendGivenUp`.
- */
+/** Repeats an ambiguous append: a duplicate event has the same id. Rejects with `AppendGivenUp`. */
 export async function appendUntilAnswered(
   append: () => Promise<AppendOutcome>,
   { timers, log, givenUp }: AppendDeps,

@@ -15,13 +15,12 @@ const outcomesPerIteration = 8
 export type AttemptQueue = {
   /** `listener` is called once per chunk, when the log holds the chunk's final outcome. Not called for lost chunks. */
   onResolved(listener: (chunk: Chunk) => void): void
-  /** Sends the chunk now or when its wait ends, as `nextAction` decides. */
   schedule(chunk: Chunk): void
   /** Starts no further attempt of these chunks. Running attempts end and their outcomes are appended. */
   cancel(chunks: Iterable<Chunk>): void
   /** Removes a chunk that waits for its next attempt. False when the chunk does not wait. */
   cancelWait(chunk: Chunk): boolean
-  /** No attempt starts until `resume`. Running attempts go on. */
+  /** No attempt starts until `resume`. Running attempts continue. */
   suspend(): void
   resume(): void
   startReady(): void

@@ -14,10 +14,7 @@ type Deps = AppendDeps & {
   readonly clock: Clock
 }
 
-/**
- * Appends an unreadable record to `contact-import.dead-letters`, then `ChunkFailed` for its chunk, so that the job can
- * end. False when the process stopped first: the next owner of the partition reads the record again.
- */
+/** False when the process stopped first. The next owner of the partition then reads the record again. */
 export type StoreDeadLetter = (unreadable: UnreadableRecord) => Promise<boolean>
 
 /** After a crash between the two appends both are repeated with the same ids, so that readers count each once. */

@@ -26,7 +26,6 @@ type Deps = Omit<PartitionDeps, 'commit' | 'windowLimits'> & {
 
 export type Dispatcher = {
   start(): Promise<void>
-  /** Waits for running attempts, commits and leaves the group. */
   stop(): Promise<void>
   partitions(): number
 }

@@ -32,10 +32,7 @@ export function parseCommitMetadata(text: string): CommitMetadata {
   return { is: 'open', by: kind === 'open' ? rest : '' }
 }
 
-/**
- * How long calls of other processes may still run, in milliseconds. Read `metadata` after the assignment of the
- * partition; null when the group has no committed offset.
- */
+/** Read `metadata` after the assignment of the partition. Null when the group has no committed offset. */
 export function otherCallsLastMs(metadata: CommitMetadata | null, self: string): number {
   if (metadata === null || metadata.is === 'drained') return 0
   if (metadata.is === 'quiet') return Math.min(metadata.inMs, formerCallLimitMs)

@@ -15,17 +15,14 @@ export type FoldedDeliveries = ReadonlyMap<string, ChunkDelivery>
 
 export type FoldRequest = {
   readonly partition: number
-  /** The append time of the chunk's own record, or earlier. */
+  /** The append time of the chunk's record, or earlier. No outcome of the chunk is older. */
   readonly since: Instant
   /** Skips outcomes of records of `contact-import.imports` below this offset. */
   readonly fromOffset?: number
   readonly only?: { readonly jobIds: ReadonlySet<string>; readonly chunkKeys: ReadonlySet<string> }
 }
 
-/**
- * Folds a partition of `contact-import.deliveries` into delivery states. Filters records by their headers before it
- * decodes them, because after an outage many records are skipped.
- */
+/** Filters records by headers before it decodes them, because after an outage it skips many records. */
 export async function foldDeliveries(
   reader: EventReader,
   { partition, since, fromOffset = 0, only }: FoldRequest,

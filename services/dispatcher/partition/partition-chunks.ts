@@ -112,7 +112,7 @@ function addChunk(chunks: PartitionChunks, read: PlannedChunkRecord, record: Log
   return { chunk, stateIsCurrent: replanned !== undefined }
 }
 
-/** Sets the states of repeats from the log, unless the record's headers have more attempts. */
+/** Sets the states of repeats from the log, unless the record's headers are newer. */
 export function applyFold(repeats: readonly Repeat[], folded: FoldedDeliveries): void {
   for (const { chunk } of repeats) {
     const logged = folded.get(keyOf(chunk))

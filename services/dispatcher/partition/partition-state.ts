@@ -17,7 +17,6 @@ type Positioned = {
   readonly formerCallsEndAt: Instant
 }
 
-/** Records are buffered until the partition runs. */
 type Buffering = Positioned & { readonly firstRecord: LogRecord; readonly buffer: readonly LogRecord[] }
 
 /**
@@ -65,7 +64,6 @@ export type PartitionInput =
   | { readonly is: 'deliveriesFolded'; readonly folded: FoldedDeliveries }
   | { readonly is: 'foldFailed' }
   | { readonly is: 'progressCommitted'; readonly offset: number }
-  /** The log holds the chunk's final outcome. */
   | { readonly is: 'chunkResolved'; readonly chunk: Chunk }
   /** `stored` is false when the process stopped first. */
   | { readonly is: 'deadLetterEnded'; readonly offset: number; readonly stored: boolean }

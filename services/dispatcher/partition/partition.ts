@@ -125,7 +125,6 @@ type EffectDeps = PartitionDeps & {
   readonly handle: (input: PartitionInput) => void
 }
 
-/** The result of an asynchronous effect is passed to `handle` as an input. */
 function effectsOf(partition: number, deps: EffectDeps): (effect: PartitionEffect) => void {
   const { subscription, queue, handle } = deps
   const place = placeOf(partition)

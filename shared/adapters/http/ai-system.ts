@@ -106,10 +106,7 @@ class AnswerTooLong extends Error {
 
 const answerLimit = 64 * 1024
 
-/**
- * Rejects when no response headers arrived within `withinMs`. Uses `dispatch`, because undici's `request` creates a
- * stream for the unused body, which costs a third of the time of a call.
- */
+/** Not undici's `request`: creating a stream for the unused body takes a third of the time of a call. */
 const oneCall = (dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, withinMs: number): Promise<AnswerHead> =>
   new Promise((resolve, reject) => {
     let running: Dispatcher.DispatchController | undefined

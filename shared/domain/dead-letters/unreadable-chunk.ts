@@ -6,10 +6,7 @@ import { type Instant, timestampOf } from '../instant.ts'
 
 export type UnreadableChunk = { readonly jobId: string; readonly chunkIndex: number; readonly size: number }
 
-/**
- * Reads the chunk from the key and headers of an unreadable record, and missing fields from the value. Null when the job
- * or the index is missing, or when the record names two jobs.
- */
+/** Reads missing fields from the value. Null when the job or the index is missing, or when the record names two jobs. */
 export function readUnreadableChunk({ key, headers, value }: StoredRecord): UnreadableChunk | null {
   const index = countOf(headers[headerNames.chunkIndex])
   const size = countOf(headers[headerNames.chunkSize])

@@ -71,7 +71,6 @@ export function nextAction(state: ChunkDelivery, now: Instant): NextAction {
 
 export type AttemptOutcome = {
   readonly chunk: { readonly jobId: string; readonly chunkIndex: number; readonly size: number }
-  /** The state before the attempt. */
   readonly state: ChunkDelivery
   readonly result: AttemptResult
   readonly startedAt: Instant

@@ -28,8 +28,8 @@ export const limitOf = ({ limit }: Concurrency): number => Math.max(1, Math.floo
 
 /**
  * A round has as many calls as the limit. After a round the limit grows by one if the round was saturated, and shrinks by
- * half the share of overloaded calls, as in DCTCP (RFC 8257 §3.3). A few failures reduce the limit little; a full overload
- * halves the limit. All calls of a slow round count as overloaded.
+ * half the share of overloaded calls, as in DCTCP (RFC 8257 §3.3). A few failures reduce the limit little; a round
+ * of failures halves the limit. All calls of a slow round count as overloaded.
  */
 export function afterCall(
   { limit, baselineMs, round }: Concurrency,

@@ -4,7 +4,7 @@ import type { AttemptResult } from '#shared/ports/ai-system.ts'
 import type { ScenarioBroker } from './broker.ts'
 import type { VirtualTime } from './virtual-time.ts'
 
-/** The time limit of a call, as the HTTP adapter has it. */
+/** The time limit of the HTTP adapter. */
 const callLimitMs = 10_000
 
 export type Ending = 'sent' | 'rejected' | 'busy'
@@ -12,7 +12,7 @@ const statusOf = { sent: 200, rejected: 400, busy: 503 } as const
 
 type Call = { readonly process: string; readonly key: string; readonly answer: (ending: Ending) => void }
 
-/** An AI system whose answers the test gives. A call that gets none succeeds after the time limit of a call. */
+/** The test answers the calls. A call without an answer succeeds at the time limit. */
 export function createScenarioAiSystem(time: VirtualTime, broker: ScenarioBroker) {
   const calls: Call[] = []
   const chunkKeys = new Map<string, string>()
@@ -20,7 +20,6 @@ export function createScenarioAiSystem(time: VirtualTime, broker: ScenarioBroker
   return {
     calls,
     sends,
-    /** The keys of all registered chunks. */
     keys: (): readonly string[] => [...chunkKeys.values()],
     register(jobId: string, chunks: number): void {
       for (let chunkIndex = 0; chunkIndex < chunks; chunkIndex += 1)
@@ -42,7 +41,6 @@ export function createScenarioAiSystem(time: VirtualTime, broker: ScenarioBroker
         time.after(callLimitMs, () => answer('sent'))
       })
     },
-    /** The process of these calls died. Returns how many there were. */
     drop(process: string): number {
       const dropped = calls.filter((call) => call.process === process)
       for (const call of dropped) calls.splice(calls.indexOf(call), 1)

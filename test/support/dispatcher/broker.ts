@@ -10,10 +10,10 @@ import type { VirtualTime } from './virtual-time.ts'
 export const imports = topics.imports.name
 const deliveries = topics.deliveries.name
 export const groupId = 'contact-import.dispatcher'
-/** The first partition stays with its member when another member joins; the last one moves. */
+/** When a member joins, the first partition keeps its member and the last partition moves. */
 export const scenarioPartitions = [0, partitionCount - 1] as const
 
-/** A memory log, whose consumers see records only after `show`, and the rules that every dispatcher must keep. */
+/** An in-memory log. Consumers read records only after `show`. Collects violations of the delivery rules. */
 export function createScenarioBroker(time: VirtualTime) {
   const log = createMemoryEventLog({ now: time.now })
   const groups = createMemoryGroups()
@@ -39,13 +39,12 @@ export function createScenarioBroker(time: VirtualTime) {
     violations,
     committedOffset,
     isResolved: outcomes.isResolved,
-    /** Delivers the next records of the partition to its consumers. */
     show(partition: number, count: number): void {
       const end = Math.min(log.partition(imports, partition).length, (visible.get(partition) ?? 0) + count)
       visible.set(partition, end)
       for (const notify of consumers) notify()
     },
-    /** What the commit would break: the offset must not move backwards, and every record below it must be done. */
+    /** The offset must not move backwards, and every record below the offset must be done. */
     violationsOf({ partition, offset }: Commit): readonly string[] {
       const from = committedOffset(partition)
       if (offset < from) return [`the committed offset moves from ${from} back to ${offset}`]
@@ -64,7 +63,6 @@ export function createScenarioBroker(time: VirtualTime) {
 
 export type ScenarioBroker = ReturnType<typeof createScenarioBroker>
 
-/** Which chunks have a final outcome in the log, and which records a repeat replaced. */
 function trackOutcomes(log: MemoryEventLog) {
   const resolved = new Set<string>()
   const superseded = new Set<string>()
@@ -88,10 +86,9 @@ function trackOutcomes(log: MemoryEventLog) {
   }
 }
 
-/** What happens to the next append of a dispatcher. */
 export type Fault = 'stored, not acknowledged' | 'not stored'
 
-/** Appends of the dispatchers, which the test can make fail or hold back. Outcomes are never held back. */
+/** Lets a test fail any append and delay the appends of replans. */
 export function createScenarioAppends(log: MemoryEventLog) {
   const faults: Fault[] = []
   const held: (() => void)[] = []
@@ -105,7 +102,7 @@ export function createScenarioAppends(log: MemoryEventLog) {
       if (fault !== 'not stored') await log.append(records)
       return fault === undefined ? { is: 'appended' } : { is: 'ambiguous', cause: new Error(fault) }
     },
-    /** At most two at a time: with more, an outcome would be appended after the time that former calls may take. */
+    /** At most two faults at a time: with more, an outcome would be appended after `formerCallLimitMs`. */
     fail(fault: Fault): void {
       if (faults.length < 2) faults.push(fault)
     },

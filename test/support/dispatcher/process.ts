@@ -22,16 +22,15 @@ type ProcessDeps = {
 
 export type ScenarioProcess = {
   readonly name: string
-  /** Ends it in order. Resolves when it left the group. */
+  /** Stops the dispatcher. Resolves when the member has left the group. */
   stop(): Promise<void>
-  /** Ends it at once: nothing that it began has a further effect. */
+  /** Ends the process at once. Running work has no further effect. */
   kill(): void
-  /** The group forgot the member and let it join again: its partitions may have had another owner. */
+  /** The member joins again after the group removed it. Its partitions may have had another owner. */
   missGeneration(): void
   refuseNextCommit(): void
 }
 
-/** The whole dispatcher of one process on the memory twins. */
 export function startScenarioProcess(deps: ProcessDeps): ScenarioProcess {
   const { name, time, broker, ai, appends } = deps
   let alive = true
@@ -75,7 +74,7 @@ export function startScenarioProcess(deps: ProcessDeps): ScenarioProcess {
   }
 }
 
-/** The memory subscription. Records what a successful commit breaks. */
+/** Collects the violations of each successful commit. */
 function createScenarioSubscription({ name, broker }: ProcessDeps) {
   const { consumerLog: eventLog, groups } = broker
   const options = { eventLog, groups, groupId, topics: [imports], memberId: name, log: silentLog }

@@ -9,12 +9,11 @@ import { createVirtualTime, eventLoopIterations } from './virtual-time.ts'
 type Planned = { readonly records: readonly EventRecord[]; appended: boolean; repeated: boolean }
 
 const mostProcesses = 3
-/** Small, so that a few waiting chunks fill it and are planned again. */
+/** Small, so that a few waiting chunks fill a window and are planned again. */
 const smallWindows: WindowBudget = { offsets: 6, bytes: { all: 1e6, least: 1e6, most: 1e6 } }
 /** A repeat is appended only after the lease of its import (30 s) has ended. */
 const afterLeaseMs = 31_000
 
-/** Runs all work that waits only for the event loop. */
 const settle = () => eventLoopIterations(30)
 
 const pick = <T>(items: readonly T[], index: number): T | undefined => items[index % Math.max(1, items.length)]
@@ -27,7 +26,7 @@ function createWorld() {
 }
 type World = ReturnType<typeof createWorld>
 
-/** Imports, accepted by `plan` and appended later, by their first holder or by a take-over. */
+/** An import is accepted by `plan`. Its records are appended later: by the original request, a repeat, or both. */
 function importSteps({ time, broker, ai }: World) {
   const planned: Planned[] = []
   const append = async (one: Planned, records: readonly EventRecord[]): Promise<void> => {
@@ -47,9 +46,8 @@ function importSteps({ time, broker, ai }: World) {
       ai.register(jobId, chunks)
       planned.push({ records, appended: false, repeated: false })
     },
-    /** The append of the first holder of the idempotency key, possibly after the repeat. */
     appendOriginal,
-    /** A take-over finds nothing of the import in the log and appends all of it again. */
+    /** Another request takes over the idempotency key after the lease and appends all records again. */
     async appendRepeat(index: number) {
       const one = pick(planned, index)
       if (one === undefined) return
@@ -66,7 +64,7 @@ function importSteps({ time, broker, ai }: World) {
   }
 }
 
-/** Processes that join the group, stop, die and lose their membership. At least one is always running. */
+/** At least one process is always running. */
 function processSteps(world: World) {
   const processes: ScenarioProcess[] = []
   let started = 0
@@ -86,7 +84,6 @@ function processSteps(world: World) {
     async join() {
       if (processes.length < mostProcesses) await start()
     },
-    /** Ends a process in order: its calls end first. */
     stop: (index: number) => remove(index, (process) => void process.stop()),
     kill: (index: number) =>
       remove(index, (process) => {
@@ -100,17 +97,13 @@ function processSteps(world: World) {
     refuseCommit(index: number) {
       pick(processes, index)?.refuseNextCommit()
     },
-    /** Kills all processes, so that none of them goes on. */
     end() {
       for (const process of processes) process.kill()
     },
   }
 }
 
-/**
- * Dispatchers on a memory log with a fake AI system and a virtual clock. Every event that a broker, a clock or a crash can
- * cause is a method; decisions, recovery and scheduling are the dispatcher's own.
- */
+/** Real dispatchers on an in-memory log with a fake AI system and a virtual clock. Each method is one external event. */
 export async function startScenario() {
   const world = createWorld()
   const { time, broker, appends, ai } = world
@@ -142,7 +135,6 @@ export async function startScenario() {
       appends.release()
       await settle()
     },
-    /** Ends all faults, waits for all work and returns the result. */
     async finish() {
       appends.reset()
       await appendAllOriginals()

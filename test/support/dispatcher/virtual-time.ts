@@ -2,14 +2,12 @@ import type { Clock, Timers } from '#shared/ports/clock.ts'
 
 type Timer = { readonly at: number; readonly work: () => void }
 
-/** A clock whose time a test moves. */
 export type VirtualTime = Clock &
   Timers & {
-    /** Moves time forward and runs the timers that end meanwhile, one instant after another. */
+    /** Moves time forward and runs the expired timers in order of time. */
     advance(ms: number): Promise<void>
   }
 
-/** Resolves after the promises that are settled now have run what waits for them, `times` iterations long. */
 export async function eventLoopIterations(times: number): Promise<void> {
   for (let i = 0; i < times; i += 1) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -24,13 +24,13 @@ describe('a faulty AI system', () => {
     expect(result.durationMs).toBeLessThan(10_000)
   }
 
-  test('no answer: the attempt ends at its time limit and closes the connection', async () => {
+  test('without a response the call ends at its time limit and closes the connection', async () => {
     const { server, port } = await tcpServing((socket) => socket.resume())
     await expectTimeout(port)
     await eventually(async () => expect(await connectionsOf(server)).toBe(0))
   })
 
-  test('endless slow headers: the attempt ends at its time limit', async () => {
+  test('with endless slow headers the call ends at its time limit', async () => {
     const { server, port } = await tcpServing((socket) => {
       socket.write('HTTP/1.1 200 OK\r\n')
       const drip = setInterval(() => socket.write('x-a: b\r\n'), 20)
@@ -41,15 +41,15 @@ describe('a faulty AI system', () => {
   })
 
   test.each([
-    ['never comes', () => {}],
+    ['never arrives', () => {}],
     [
-      'drips for ever',
+      'arrives slowly without end',
       (socket: Socket) => {
         const drip = setInterval(() => socket.write('1\r\nx\r\n'), 20)
         socket.on('close', () => clearInterval(drip)).on('error', () => {})
       },
     ],
-  ])('a body that %s leaves the status as the answer, in time, and closes the connection', async (_how, body) => {
+  ])('a body that %s does not change the result, and the connection is closed', async (_how, body) => {
     const { server, port } = await tcpServing((socket) => {
       socket.resume().write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n')
       body(socket)
@@ -60,11 +60,11 @@ describe('a faulty AI system', () => {
     await eventually(async () => expect(await connectionsOf(server)).toBe(0))
   })
 
-  test.each([true, false])('of an answer of 100 MB little is read (length told: %s)', async (told) => {
+  test.each([true, false])('only a small part of a body of 100 MB is read (Content-Length: %s)', async (hasLength) => {
     let written = 0
     const size = 100 * 1024 * 1024
     const { server, port } = await httpServing((_request, response) => {
-      if (told) response.setHeader('content-length', size)
+      if (hasLength) response.setHeader('content-length', size)
       const piece = Buffer.alloc(64 * 1024)
       const more = () => {
         while (written < size && !response.destroyed) {
@@ -80,7 +80,7 @@ describe('a faulty AI system', () => {
     expect(written).toBeLessThan(size / 5)
   })
 
-  test('a reset before the answer is `connection_failed`', async () => {
+  test('a reset before the response is `connection_failed`', async () => {
     const { port } = await tcpServing((socket) => socket.once('data', () => socket.resetAndDestroy()))
     expect(await client(port).deliver(chunk)).toMatchObject({ is: 'unanswered', reason: 'connection_failed' })
   })
@@ -128,7 +128,7 @@ describe('a faulty AI system', () => {
     expect(await client(port).deliver(chunk)).toMatchObject({ is: 'unanswered', reason: 'answer_unreadable' })
   })
 
-  test('a refused connection fails at once, and an attempt after the server has started works', async () => {
+  test('a refused connection is `connection_failed`, and a call after the server has started works', async () => {
     const { server, port } = await httpServing((_request, response) => response.end())
     await new Promise((resolve) => server.close(resolve))
     const aiSystem = client(port)
@@ -161,7 +161,7 @@ describe('a faulty AI system', () => {
   test.each([
     { connectTimeoutMs: 5_000, totalTimeoutMs: 300, reason: 'timeout' },
     { connectTimeoutMs: 300, totalTimeoutMs: 5_000, reason: 'connection_failed' },
-  ])('a connection that is never made ends the attempt: $reason', async ({ reason, ...times }) => {
+  ])('a connection that is never established ends the call: $reason', async ({ reason, ...times }) => {
     const { port } = await tcpServing((socket) => socket.resume())
     const result = await client(new URL(`https://127.0.0.1:${port}/`), times).deliver(chunk)
     expect(result).toMatchObject({ is: 'unanswered', reason })

@@ -9,7 +9,7 @@ async function bytesOf(request: IncomingMessage): Promise<Buffer> {
 }
 
 describe('delivery to the AI system', () => {
-  test('a chunk is sent byte for byte with the headers of the interface', async () => {
+  test('a chunk is sent byte for byte with the documented headers', async () => {
     const seen: { request: IncomingMessage; body: Buffer }[] = []
     const { port } = await httpServing(async (request, response) => {
       seen.push({ request, body: await bytesOf(request) })
@@ -70,7 +70,7 @@ describe('delivery to the AI system', () => {
     [429, '7'],
     [500, null],
     [503, 'Wed, 21 Oct 2026 07:28:00 GMT'],
-  ])('status %i is the result as it is, with Retry-After as received', async (status, retryAfter) => {
+  ])('status %i is returned unchanged, with Retry-After as received', async (status, retryAfter) => {
     const { port } = await httpServing((_request, response) => {
       if (retryAfter !== null) response.setHeader('retry-after', retryAfter)
       response.writeHead(status).end()
@@ -78,7 +78,7 @@ describe('delivery to the AI system', () => {
     expect(await client(port).deliver(chunk)).toMatchObject({ is: 'answered', status, retryAfter })
   })
 
-  test.each([301, 307, 308])('a redirect by %i is an answer and is not followed', async (status) => {
+  test.each([301, 307, 308])('a redirect with status %i is returned and not followed', async (status) => {
     let requests = 0
     const { port } = await httpServing((_request, response) => {
       requests += 1
@@ -99,7 +99,7 @@ describe('delivery to the AI system', () => {
     expect(ports.size).toBeLessThanOrEqual(2)
   })
 
-  test('a slow answer within the time limit is an answer', async () => {
+  test('a slow response within the time limit is accepted', async () => {
     const { port } = await httpServing((_request, response) => {
       setTimeout(() => response.end(), 150)
     })

@@ -8,7 +8,6 @@ export const chunk = {
   correlationId: '7c1f4e2a-93b8-4d06-8a57-2b9d0e6f1c34',
 }
 
-/** An AI system client with short time limits, for a server on a local port. */
 export function client(target: number | URL, options: Partial<AiSystemOptions> = {}) {
   const url = target instanceof URL ? target : new URL(`http://127.0.0.1:${target}/v2/chunks?tenant=7`)
   const aiSystem = createAiSystem({ url, clock: systemClock, totalTimeoutMs: 400, connectTimeoutMs: 200, ...options })

@@ -60,7 +60,7 @@ const message = ({ key, headers, value }: EventRecord, damage: Damage = {}): Mes
 
 const binary = Buffer.from([0, 0xff, 0xfe, 0x80])
 
-/** One record of each unreadable kind, in place of a chunk of the job; the last names no job. */
+/** One record per reason, each instead of a chunk of the job. The last record names no job. */
 const poison = (): readonly Message[] => [
   message(record(1), { headers: { ce_time: 'yesterday' } }),
   message(record(2), { headers: { ce_type: 'ChunkForeseen' } }),
@@ -154,14 +154,14 @@ describe('an unreadable record', () => {
     expect(await openLetters()).toBe(6)
   })
 
-  it('of a failed chunk leaves the chunk failed when it is redriven', async () => {
+  it('of a failed chunk can be redriven, and the chunk stays failed', async () => {
     const id = `${topics.imports.name}/${partition()}/4`
     expect(await admin('redrive', '--id', id)).toMatchObject({ redriven: 1, of_failed_chunks: 1 })
     await eventually(async () => expect(await openLetters()).toBe(6))
     expect(await system.producer.job(jobId)).toMatchObject({ chunks_completed: 1, chunks_failed: 5 })
   })
 
-  it('that is purged leaves the list at once, and storage when no open dead letter precedes it', async () => {
+  it('is no longer listed after a purge, and is deleted when no open dead letter precedes it', async () => {
     expect(await admin('purge', '--all', '--dry-run')).toMatchObject({ matching: 6, purged: 0, records_removed: 0 })
     expect(await admin('purge', '--reason', 'no_key')).toMatchObject({ purged: 1 })
     expect(await openLetters()).toBe(5)
@@ -171,7 +171,6 @@ describe('an unreadable record', () => {
   })
 })
 
-/** Like `readTopic`, with the bytes. */
 async function rawRecords(topic: { readonly name: string }) {
   const count = (await records(topic)).length
   const consumer = kafka.consumer({

@@ -5,7 +5,7 @@ const chunks = 60
 
 describe.concurrent('a dispatcher killed', () => {
   it.each(['before the call', 'after the call', 'after the append'])(
-    '%s leaves chunks that its successor sends; again only those whose outcome was not in the log',
+    '%s: the next dispatcher sends all other chunks, and again only chunks without a logged outcome',
     async (point) => {
       const scene = await startDispatchScene(inject('kafkaBrokers'))
       try {
@@ -20,7 +20,7 @@ describe.concurrent('a dispatcher killed', () => {
         expect(unrecorded).toBeLessThan(chunks / 2)
         await scene.delivered(chunks)
         const { requests, repeats, by_status } = scene.ai.received()
-        expect(repeats + (by_status.none ?? 0)).toBe(unrecorded) // answered before the kill but not recorded, or after it
+        expect(repeats + (by_status.none ?? 0)).toBe(unrecorded) // calls whose response arrived unrecorded, or after the kill
         expect(requests).toBe(chunks + unrecorded)
         const outcomes = [...outcomesOf(await scene.facts()).values()]
         expect(outcomes).toHaveLength(chunks)

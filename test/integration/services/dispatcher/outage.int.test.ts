@@ -3,7 +3,7 @@ import { type OwnServer, startOwnKafka } from '#test/support/backing/own-service
 import { eventually } from '#test/support/eventually.ts'
 import { type DispatchScene, outcomesOf, residentMiB, startDispatchScene } from '#test/support/system/dispatch-scene.ts'
 
-/** What is logged, and at least how often, before the outage ends: appends fail, the consumer leaves its group, requests fail. */
+/** The outage lasts until each text is logged this often: appends, the consumer and requests have then failed. */
 const whileDown = [
   ['appending it again', 1],
   ['Crash: ', 1],

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import { eventually } from '#test/support/eventually.ts'
 import { type DispatchScene, outcomesOf, startDispatchScene } from '#test/support/system/dispatch-scene.ts'
 
-/** A partition that moves from a running member waits 11 s for the calls of that member. */
+/** Long, because each partition that moves from a running member waits 11 s for the calls of that member. */
 const stormMs = 300_000
 
 let scene: DispatchScene

@@ -133,7 +133,7 @@ describe('a small import', () => {
     const before = order.length
     const [small = ''] = await scene.plant({ imports: 1, chunks: 1, contactsPerChunk: 10 })
     await eventually(() => expect(order).toContain(small))
-    // Calls that were running, calls started while its record was read, and one turn of the queue.
+    // Running calls, calls that start while the record of the small import is read, and one round of the queue.
     expect(order.indexOf(small) - before).toBeLessThan(40)
     await scene.delivered(101)
   })

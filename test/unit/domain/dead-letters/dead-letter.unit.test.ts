@@ -31,7 +31,7 @@ const record = fc
 
 type Place = { readonly offset: number; readonly appendedAt: number }
 
-/** A record as the log returns it: key and headers as bytes, and as text where they are text. */
+/** Like the log: `raw` has the key and headers as bytes, `key` and `headers` only what is valid text. */
 function read({ topic, partition, key, headers, value, offset, appendedAt }: RawRecord & Place): ReadRecord {
   const text = (value: RawRecord['headers'][string]): string => {
     const last = typeof value === 'string' || value instanceof Uint8Array ? value : (value.at(-1) ?? '')
@@ -79,7 +79,7 @@ describe('a dead letter', () => {
     )
   })
 
-  test('of a redriven record that is still unreadable has its own id', () => {
+  test('of a redriven record that is still unreadable has a new id', () => {
     fc.assert(
       fc.property(record, circumstances, (given, about) => {
         const letter = readBack(deadLetterRecord(given, about))
@@ -112,7 +112,7 @@ describe('a dead letter', () => {
     expect(letter).toMatchObject({ reason: 'bad_header', chunk: null, omittedBytes: null, original: { headers: {} } })
   })
 
-  test.each(deadLetterMarks)('is over by the mark %s, which holds nothing of the record', (mark) => {
+  test.each(deadLetterMarks)('is closed by the mark %s, which contains no data of the record', (mark) => {
     fc.assert(
       fc.property(record, circumstances, (given, about) => {
         const letter = readBack(deadLetterRecord(given, about))

@@ -10,28 +10,33 @@ const chunk = { ce_chunkindex: '3', ce_chunksize: '100' }
 const value = (data: unknown) => new TextEncoder().encode(JSON.stringify(data))
 
 describe('the chunk of an unreadable record', () => {
-  const told = [
+  const complete = [
     ['key and headers', job, { ...subject, ...chunk }, null],
     ['headers alone', null, { ...subject, ...chunk }, null],
     ['key and value', job, {}, value({ chunk_index: 3, size: 100 })],
     ['the value alone', null, {}, value({ job_id: job, chunk_index: 3, size: 100 })],
-    ['its size in the value', job, { ...subject, ce_chunkindex: '3', ce_chunksize: 'x' }, value({ size: 100 })],
+    [
+      'an invalid size header and a size in the value',
+      job,
+      { ...subject, ce_chunkindex: '3', ce_chunksize: 'x' },
+      value({ size: 100 }),
+    ],
   ] as const
-  test.each(told)('is told by %s', (_by, key, headers, bytes) => {
+  test.each(complete)('is read from %s', (_from, key, headers, bytes) => {
     expect(readUnreadableChunk({ key, headers, value: bytes })).toEqual({ jobId: job, chunkIndex: 3, size: 100 })
   })
 
-  const untold = [
+  const incomplete = [
     ['no job', null, chunk, null],
-    ['a job that is none', 'job', chunk, null],
+    ['a job id that is not a UUID', 'job', chunk, null],
     ['two jobs', otherJob, { ...subject, ...chunk }, null],
     ['another job in the value', job, subject, value({ job_id: otherJob, chunk_index: 3 })],
     ['no index', job, subject, null],
     ['an index below zero', job, { ...subject, ce_chunkindex: '-1' }, value({ chunk_index: -1 })],
-    ['an index that is no whole number', job, subject, value({ chunk_index: 1.5 })],
-    ['a value that is no JSON', job, subject, new Uint8Array([0xff, 0x7b])],
+    ['an index that is not an integer', job, subject, value({ chunk_index: 1.5 })],
+    ['a value that is not JSON', job, subject, new Uint8Array([0xff, 0x7b])],
   ] as const
-  test.each(untold)('is not guessed from %s', (_from, key, headers, bytes) => {
+  test.each(incomplete)('is null for %s', (_from, key, headers, bytes) => {
     expect(readUnreadableChunk({ key, headers, value: bytes })).toBeNull()
   })
 

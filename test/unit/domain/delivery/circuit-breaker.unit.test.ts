@@ -10,7 +10,6 @@ import {
 
 const now = Date.parse('2026-01-31T09:30:00.000Z')
 
-/** The breaker after these calls ended in this order. */
 const ended = (ends: readonly { readonly failed: boolean; readonly at?: number }[], from = closedBreaker) =>
   ends.reduce((breaker, { failed, at = 0 }) => endCall(breaker, { failed, trial: false, now: now + at }), from)
 const times = (count: number, failed: boolean, at = 0) => Array.from({ length: count }, () => ({ failed, at }))

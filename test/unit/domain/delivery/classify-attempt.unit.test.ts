@@ -3,7 +3,7 @@ import { classifyAttempt } from '#shared/domain/delivery/classify-attempt.ts'
 
 const answered = (status: number) => classifyAttempt({ is: 'answered', status, retryAfter: null, durationMs: 5 })
 
-describe('an answer', () => {
+describe('a response with status', () => {
   test.each([200, 201, 202, 204, 299])('%i is delivered', (status) => {
     expect(answered(status)).toEqual({ is: 'delivered', status })
   })
@@ -16,7 +16,7 @@ describe('an answer', () => {
     [501, 'server_error'],
     [503, 'server_error'],
     [599, 'server_error'],
-  ])('%i is worth another attempt', (status, error) => {
+  ])('%i is retryable', (status, error) => {
     const judged = answered(status)
     expect(judged).toMatchObject({ is: 'retryable', error, message: expect.stringContaining(String(status)) })
   })
@@ -43,9 +43,9 @@ describe('an answer', () => {
   })
 })
 
-describe('no answer', () => {
+describe('a call without a response', () => {
   test.each(['timeout', 'connection_failed', 'answer_unreadable', 'address_refused'] as const)(
-    'for %s is worth another attempt, and named so',
+    'because of %s is retryable with this error code',
     (reason) => {
       const judged = classifyAttempt({ is: 'unanswered', reason, durationMs: 5 })
       expect(judged).toMatchObject({ is: 'retryable', error: reason })

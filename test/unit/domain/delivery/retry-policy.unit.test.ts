@@ -49,7 +49,7 @@ describe('Retry-After', () => {
     ['Sat, 31 Jan 2026 11:30:05 GMT', 3_600_000],
     ['Saturday, 31-Jan-26 09:30:07 GMT', 7_000],
     ['Sat Jan 31 09:30:09 2026', 9_000],
-  ])('%j is honoured, up to one hour', (header, delayMs) => {
+  ])('%j is used, up to one hour', (header, delayMs) => {
     expect(delayAfter(header)).toEqual({ delayMs, reason: 'retry_after' })
   })
 

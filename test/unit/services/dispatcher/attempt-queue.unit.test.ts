@@ -138,7 +138,7 @@ describe('the attempt queue', () => {
     expect(names()).toEqual(['a'])
   })
 
-  test('never attempts cancelled chunks again, also those whose attempt was running', async () => {
+  test('never attempts a cancelled chunk again, even if an attempt was running', async () => {
     const chunks = schedule('a', 'b', 'c')
     queue.cancel(chunks)
     await answer(0)
@@ -198,7 +198,7 @@ describe('the attempt queue', () => {
     await eventually(() => expect(ended).toBe(true))
   })
 
-  test('holds a chunk whose outcome could not be recorded', async () => {
+  test('keeps a chunk waiting whose outcome could not be appended', async () => {
     schedule('a')
     await answer(0)
     records[0]?.done.reject(new Error('given up'))

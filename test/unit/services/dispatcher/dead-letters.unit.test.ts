@@ -17,7 +17,7 @@ const appended: AppendOutcome = { is: 'appended' }
 const ambiguous: AppendOutcome = { is: 'ambiguous', cause: new Error('lost') }
 const refused: AppendOutcome = { is: 'refused', reason: 'too_large' }
 
-/** A log that gives these answers in turn, and `appended` after them. The process ends after 20 waits. */
+/** The log answers each append with the next of `answers`, then with `appended`. The process ends after 20 pauses. */
 function setUp(answers: { letters?: readonly AppendOutcome[]; deliveries?: readonly AppendOutcome[] } = {}) {
   const letters: RawRecord[] = []
   const deliveries: NewRecord[] = []
@@ -71,7 +71,7 @@ describe('an unreadable record', () => {
     expect(second.deliveries[0]?.headers.ce_id).toBe(first.deliveries[0]?.headers.ce_id)
   })
 
-  test('is not done while the log does not answer, nor after the process has ended', async () => {
+  test('is not done when the process ends before the log acknowledges', async () => {
     const never = Array.from({ length: 100 }, () => ambiguous)
     expect(await setUp({ letters: never }).storeDeadLetter(unreadable)).toBe(false)
     expect(await setUp({ deliveries: never }).storeDeadLetter(unreadable)).toBe(false)
@@ -91,7 +91,7 @@ describe('an unreadable record', () => {
     expect(deliveries).toHaveLength(1)
   })
 
-  test('that the log refuses also without its value does not stop the partition', async () => {
+  test('that the log refuses even without its value does not stop the partition', async () => {
     const { storeDeadLetter, deliveries } = setUp({ letters: [refused, refused] })
     expect(await storeDeadLetter(unreadable)).toBe(true)
     expect(deliveries).toHaveLength(1)

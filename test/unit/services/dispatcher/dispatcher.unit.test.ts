@@ -14,7 +14,7 @@ import { createMemoryEventLog, type MemoryEventLog } from '#test/twins/event-log
 import { createMemorySubscription } from '#test/twins/subscription.ts'
 
 const topic = topics.imports.name
-/** Of each partition: as many chunks, in records of nearly the same size. */
+/** Per partition. The records have nearly the same size. */
 const chunks = 9
 const [one, other] = [plannedImport({ chunks, contactsPerChunk: 1 }), plannedImport({ chunks, contactsPerChunk: 1 })]
 const size = Math.max(...[...one.records, ...other.records].map(({ value }) => value.byteLength))

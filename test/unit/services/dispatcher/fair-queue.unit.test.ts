@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { createFairQueue } from '#services/dispatcher/fair-queue.ts'
 
 describe('fair queue', () => {
-  it('serves groups in turns', () => {
+  it('takes items from the groups in turn', () => {
     const queue = createFairQueue<string>()
     for (let i = 0; i < 1_000; i += 1) queue.push('large', `large ${i}`)
     queue.push('small', 'small 0')

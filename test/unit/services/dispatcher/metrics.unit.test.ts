@@ -20,7 +20,6 @@ beforeEach(() => {
 })
 afterEach(() => provider.shutdown())
 
-/** The data points of every instrument, as a collector receives them now. */
 async function collected(): Promise<Record<string, readonly (readonly [Record<string, unknown>, unknown])[]>> {
   exporter.reset()
   await provider.forceFlush()

@@ -47,7 +47,7 @@ const timeoutMs = propertyRuns(30_000, 300_000)
 
 describe('for any order of imports, rebalances, crashes, late answers and failed appends', () => {
   test(
-    'no chunk is sent whose outcome the log holds, none is lost, and nothing is committed before it is done',
+    'no chunk with a logged outcome is sent, no chunk is lost, and no offset is committed before its record is done',
     async () => {
       await fc.assert(
         fc.asyncProperty(storyOf([...steps, kill]), async (played) => {

@@ -63,7 +63,7 @@ describe('the chunks of a partition', () => {
     expect(only(ready).body.buffer.byteLength).toBe(100)
   })
 
-  test('are one chunk each, however many of their records are read', () => {
+  test('are resolved once, also when several records of a chunk are read', () => {
     const { ready } = take(stored(first, { offset: 0 }), stored(first, { offset: 1, repeat: true }))
     resolveChunk(chunks, only(ready))
     expect(chunks.window.lowWaterMark()).toBe(2)
@@ -90,7 +90,7 @@ describe('the chunks of a partition', () => {
     expect(repeats[0]?.chunk.state).toEqual(logged)
   })
 
-  test('keep the offset of an unreadable record undone, and name the chunk that has to fail', () => {
+  test('keep the offset of an unreadable record undone and return the chunk that must fail', () => {
     const unreadable = { ...stored(first, { offset: 0 }), headers: { ...first?.headers, ce_type: 'unknown' } }
     const taken = take(unreadable, stored(accepted, { offset: 1 }))
     expect(taken.unreadable.map(({ chunk }) => chunk?.chunkIndex)).toEqual([0])
@@ -141,12 +141,12 @@ describe('a chunk that is planned again', () => {
     expect(only(ready)).toMatchObject({ state: retrying, offsets: [5] })
   })
 
-  test('keeps its place when the log did not take the repeat', () => {
+  test('keeps its offset when the repeat is not in the log', () => {
     expect(endReplan(chunks, chunk, false)).toBe(chunk)
     expect([...chunks.active.keys()]).toEqual([keyOf(chunk)])
   })
 
-  test('is one chunk when the log took the repeat without acknowledging it', () => {
+  test('is one chunk when the log stored the repeat without an acknowledgement', () => {
     const again = only(readRepeat().ready)
     expect(endReplan(chunks, chunk, false)).toBe(null)
     expect(again.offsets).toEqual([0, 5])

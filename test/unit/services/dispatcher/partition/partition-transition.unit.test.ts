@@ -24,7 +24,6 @@ beforeEach(() => {
   state = initialPartitionState(false)
 })
 
-/** Gives the machine these inputs. Returns all effects. */
 function give(...inputs: readonly PartitionInput[]): readonly PartitionEffect[] {
   return inputs.flatMap((input) => {
     const context = { now, self, lateOriginalMs: 10_000, limits: { offsets: 4, bytes: () => 1_000_000 } }
@@ -55,7 +54,7 @@ const recovered: readonly PartitionInput[] = [
   { is: 'announced' },
   { is: 'deliveriesFolded', folded: new Map() },
 ]
-/** Brings the partition to the state `running` with so many chunks. Returns them. */
+/** Brings the partition to the state `running`. Returns its `count` chunks. */
 const run = (count: number): readonly Chunk[] => scheduledIn(give(found(0, null), received(0, count), ...recovered))
 const scheduledIn = (effects: readonly PartitionEffect[]): readonly Chunk[] =>
   effects.flatMap((effect) => (effect.do === 'schedule' ? [effect.chunk] : []))
