@@ -5,7 +5,6 @@ export type { AttemptResult }
 export type ChunkRequest = {
   /** The request body: the data of the `ChunkPlanned` event, byte for byte. */
   readonly body: Uint8Array
-  /** All attempts of a chunk use the same key. */
   readonly idempotencyKey: string
   readonly correlationId: string
   readonly traceparent?: string

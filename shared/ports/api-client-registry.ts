@@ -9,7 +9,6 @@ export type ApiClientSettings = Pick<
   readonly signing: boolean
 }
 
-/** Contains no secret. */
 export type RegisteredClient = ApiClientSettings & {
   readonly clientId: string
   readonly createdAt: Timestamp

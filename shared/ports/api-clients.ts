@@ -18,8 +18,7 @@ export type ApiClient = {
 
 export interface ApiClients {
   /**
-   * Null: malformed, unknown, revoked or expired. Compares keys in constant time. Changes take effect within 5 s.
-   * Throws `DependencyLost` when the store cannot be reached.
+   * Null for an invalid key. Compares keys in constant time. Changes take effect within 5 s. Throws `DependencyLost`.
    */
   authenticate(apiKey: string): Promise<ApiClient | null>
 }

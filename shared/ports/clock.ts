@@ -1,4 +1,3 @@
-/** Milliseconds since the Unix epoch, UTC. */
 export type Instant = number
 
 export interface Clock {

@@ -20,7 +20,7 @@ export interface ImportJobWriter {
 /** `to` is the next offset to fold. The stored position must be at least `from`; null accepts any or none. */
 export type Advance = TopicPartition & { readonly from: number | null; readonly to: number }
 
-/** Stored with the documents, so that a backup restores both to the same moment. Throws `DependencyLost`. */
+/** Stored with the documents: a backup restores both to the same moment. Throws `DependencyLost`. */
 export interface FoldPositions {
   /** Omits partitions without a stored position. */
   positions(partitions: readonly TopicPartition[]): Promise<readonly Position[]>

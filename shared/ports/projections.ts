@@ -3,7 +3,7 @@ import type { Instant } from './clock.ts'
 export type ProjectionState = {
   readonly revision: number
   readonly active: string
-  /** The collection that the projector also writes during a switch. */
+  /** During a switch, the projector also writes this collection. */
   readonly alongside: string | null
   /** The former active collection. `projections rollback` makes it active again. */
   readonly previous: string | null
@@ -11,7 +11,6 @@ export type ProjectionState = {
 
 /** Throws `DependencyLost` when the store cannot be reached. */
 export interface ProjectionStates {
-  /** Reads with read concern majority. */
   state(): Promise<ProjectionState>
   /** Returns the new state, or null when the holder has lost the lease. */
   change(holder: string, next: Omit<ProjectionState, 'revision'>): Promise<ProjectionState | null>

@@ -7,7 +7,6 @@ import type {
   IdempotencyKeys,
 } from '#shared/ports/idempotency-keys.ts'
 
-/** Passes the same contract suite as the MongoDB adapter. */
 export function createMemoryIdempotencyKeys(): IdempotencyKeys & ClaimRecords {
   const claims = new Map<string, Claim>()
   const store = (claim: Claim): Claim => {

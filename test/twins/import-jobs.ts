@@ -9,7 +9,6 @@ import type {
 } from '#shared/ports/import-jobs.ts'
 import type { Position, TopicPartition } from '#shared/ports/subscription.ts'
 
-/** Passes the same contract suite as the MongoDB adapter. */
 export function createMemoryImportJobs(): ImportJobWriter & FoldPositions & ImportJobReader {
   const jobs = new Map<string, ImportJobDocument>()
   const reached = new Map<string, Position>()

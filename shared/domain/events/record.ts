@@ -20,7 +20,6 @@ export type EventRecord = {
   readonly key: string
   readonly partition?: number
   readonly headers: Readonly<Record<string, string>>
-  /** JSON in UTF-8. */
   readonly value: Uint8Array
 }
 

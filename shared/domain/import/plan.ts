@@ -5,7 +5,6 @@ export type ImportPlan = {
   readonly phones: readonly (string | null)[]
   readonly validCount: number
   readonly invalidCount: number
-  /** Ascending. */
   readonly invalidIndexes: readonly number[]
   /** The valid contacts in request order. Every chunk except the last has `chunkSize` contacts; none is empty. */
   readonly chunks: readonly (readonly PlannedContact[])[]
@@ -13,7 +12,6 @@ export type ImportPlan = {
 
 export type PlannedContact = {
   readonly index: number
-  /** E.164. */
   readonly phone: string
 }
 

@@ -1,5 +1,4 @@
 export type Random = {
-  /** An integer from 0 to `bound` − 1. */
   below(bound: number): number
   chance(probability: number): boolean
   pick<T>(from: readonly [T, ...T[]] | readonly T[]): T

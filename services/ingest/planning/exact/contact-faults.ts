@@ -98,7 +98,6 @@ function fieldFaults(value: unknown, place: Place): readonly Fault[] {
   return faults
 }
 
-/** `additionalFields` itself is level 1. */
 function collectFieldFaults(branch: Branch, place: Place, level: number, faults: Fault[]): void {
   if (level > limits.fieldsDepth) {
     faults.push({ pointer: place.pointer, code: 'too_deep' })

@@ -119,7 +119,6 @@ const readString = ({ text }: Scanner, start: number, end: number): string =>
 const surelyShort = Math.min(limits.phoneLength, limits.tagLength)
 const surelyLong = Math.max(limits.phoneLength, limits.tagLength) * 12
 
-/** Counts code points only if the number of bytes does not decide about the limits. */
 function lengthOf(scanner: Scanner, start: number, end: number): number {
   const bytes = end - start - 2
   return bytes <= surelyShort || bytes > surelyLong ? bytes : [...readString(scanner, start, end)].length

@@ -21,7 +21,6 @@ const request: ImportRequest = {
   plan: { chunkSize: 10, region: 'RU', phoneMetadataVersion },
 }
 
-/** One ingest process. Uses the shared twins by default. */
 type Process = {
   readonly plan?: Planner['plan']
   readonly maxContacts?: number
