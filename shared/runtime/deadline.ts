@@ -1,7 +1,4 @@
-/**
- * Settles like `work`, or after `ms` milliseconds with what `onTimeout` returns or throws. Does not cancel the work;
- * ignores its later rejection.
- */
+/** Settles like `work`, or after `ms` milliseconds like `onTimeout`. Does not cancel the work. */
 export async function withDeadline<T, U = T>(
   work: Promise<T>,
   ms: number,

@@ -13,10 +13,7 @@ type Options<T> = {
 }
 type Answer<T> = { readonly value: T | null; readonly readAt: Instant }
 
-/**
- * Caches what `load` returns for at most 5 s, with one load at a time per key. While `load` fails, the cached value is
- * returned until it is 5 s old; then the error of `load` is thrown.
- */
+/** Caches values for at most 5 s, also while `load` fails; then throws its error. One load at a time per key. */
 export function createRefreshAheadCache<T>({ load, clock }: Options<T>): (key: string) => Promise<T | null> {
   const found = new Map<string, Answer<T>>()
   const absent = new Map<string, Answer<T>>()

@@ -81,7 +81,6 @@ async function create(admin: Admin, absent: readonly (readonly [string, Topic])[
   await admin.createTopics({ topics, waitForLeaders: false })
 }
 
-/** The broker's default replication factor, which a new topic gets by `replicationFactor: -1`. */
 async function defaultReplicas(admin: Admin): Promise<number> {
   const { brokers } = await admin.describeCluster()
   const name = String(brokers[0]?.nodeId ?? 0)

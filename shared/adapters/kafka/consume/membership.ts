@@ -19,10 +19,7 @@ export type Membership = {
 
 const leaveWithinMs = 5_000
 
-/**
- * Stays a member of its group until `stop`: when a kafkajs consumer ends for any reason, a new consumer joins. A
- * generation ends when no heartbeat was answered for a session timeout, because the group has then removed the member.
- */
+/** Stays a member of its group until `stop`: when a kafkajs consumer ends for any reason, a new consumer joins. */
 export function createMembership({ sessionTimeoutMs = 10_000, groupId, ...options }: MembershipOptions): Membership {
   const stopped = new AbortController()
   const stopRequested = untilAborted(stopped.signal)

@@ -99,7 +99,7 @@ export async function connectLaneProducer(options: LaneProducerOptions): Promise
   return { send, close }
 }
 
-/** kafkajs reads `headers` whenever it encodes a request. An own property, because kafkajs copies each message. */
+/** kafkajs reads the getter `headers` for each encoding, and only as an own property, because it copies messages. */
 function guarded(record: PlacedRecord, beforeEncoding: () => void): Message {
   const { key, partition, value, headers } = record
   return {

@@ -33,7 +33,6 @@ type SendReport = {
 
 export type Lane = Pick<EventAppender, 'partitionFor'> & {
   readonly topic: TopicName
-  /** See `EventAppender` and `RawAppender`. */
   append(records: readonly (NewRecord | RawRecord)[], options?: { readonly urgent?: boolean }): Promise<AppendOutcome>
   /** Starts to connect in the background and returns. */
   start(): Promise<void>
