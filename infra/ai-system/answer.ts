@@ -51,7 +51,6 @@ function sendSlowly(response: ServerResponse, everyMs: number): void {
   response.on('close', () => clearInterval(timer))
 }
 
-/** Sends a body of this size at the speed of the client. Stops when the connection is closed. */
 function sendBytes(response: ServerResponse, bytes: number): void {
   let left = bytes
   const more = (): void => {

@@ -43,7 +43,6 @@ function within(position: number | number[] | undefined, at: number): boolean {
   return at >= first && at <= last
 }
 
-/** mulberry32 by Tommy Ettinger, a seeded random number generator. */
 function mulberry32(seed: number): () => number {
   let state = seed | 0
   return () => {

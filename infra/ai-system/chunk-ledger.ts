@@ -5,7 +5,6 @@ export type ChunkCount = {
   readonly job_id: string
   readonly chunk_index: number
   readonly size: number
-  /** Requests with this key; `delivered` counts the requests answered with 2xx. */
   readonly requests: number
   readonly delivered: number
 }
@@ -22,7 +21,6 @@ const columns = 12 // key 4, job 4, chunk index, size, requests, delivered
 const field = { chunkIndex: 8, size: 9, requests: 10, delivered: 11 } as const
 export const untracked = -1
 
-/** Rows of unsigned 32-bit numbers in one typed array. */
 function createRows() {
   let cells = new Uint32Array(columns * 1024)
   const get = (row: number, column: number): number => cells[row * columns + column] ?? 0
@@ -41,7 +39,6 @@ function createRows() {
       set(row, column, get(row, column) + 1)
       return get(row, column)
     },
-    /** Reads the four numbers of an id. `column` is the first. */
     id: (row: number, column: number): readonly number[] => [0, 1, 2, 3].map((word) => get(row, column + word)),
   }
 }
@@ -50,7 +47,6 @@ function createRows() {
 function createIndex(table: Pick<ReturnType<typeof createRows>, 'get' | 'id'>) {
   let slots = new Int32Array(2048).fill(-1)
   let rows = 0
-  /** Returns the slot of the key, or the free slot for a new key. */
   function slotOf(key: readonly number[]): number {
     const mask = slots.length - 1
     let slot = key.reduce((hash, word) => Math.imul(hash ^ word, 0x9e3779b1) >>> 0, 0) & mask
@@ -61,7 +57,6 @@ function createIndex(table: Pick<ReturnType<typeof createRows>, 'get' | 'id'>) {
     }
   }
   return {
-    /** Returns -1 when no row has the key. */
     rowOf: (key: readonly number[]): number => slots[slotOf(key)] ?? -1,
     add(key: readonly number[]): number {
       if ((rows + 1) * 2 > slots.length) {
@@ -120,9 +115,7 @@ export function createChunkLedger(limit = 4_000_000) {
       rows.set(entry, field.size, size)
       return entry
     },
-    /** Counts a request and returns the number of requests so far. */
     requested: (entry: number): number => rows.increment(entry, field.requests),
-    /** Counts a delivery and returns the number of deliveries so far. */
     delivered: (entry: number): number => rows.increment(entry, field.delivered),
     *counts(): Generator<ChunkCount> {
       for (let entry = 0; entry < index.rows(); entry++) {
@@ -136,7 +129,6 @@ export function createChunkLedger(limit = 4_000_000) {
         }
       }
     },
-    /** Returns at most `most` keys that were delivered more than once. */
     repeatedKeys(most: number): readonly string[] {
       const keys: string[] = []
       for (let entry = 0; entry < index.rows() && keys.length < most; entry++) {

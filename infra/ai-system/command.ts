@@ -5,7 +5,6 @@ import type { SimulatedAiSystemOptions } from './simulated-ai-system.ts'
 const usage =
   'npm run --silent ai-system -- --port P [--host H] [--latency MS] [--fail-rate 0..1] [--status S] [--script FILE] [--seed N]'
 
-/** Wrong command line. The message lists every fault and the usage. */
 export class CommandInvalid extends Error {
   readonly code = 'config_invalid'
 

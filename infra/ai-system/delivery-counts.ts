@@ -1,7 +1,6 @@
 import { type ChunkCount, type ChunkIdentity, createChunkLedger, untracked } from './chunk-ledger.ts'
 
 export type Received = {
-  /** Requests with a valid chunk, with any answer. */
   readonly requests: number
   /** Keys with at least one 2xx answer. `contacts` counts the contacts in their chunks. */
   readonly chunks: number
@@ -12,11 +11,9 @@ export type Received = {
   readonly malformed: number
   /** Requests for new chunks after the ledger was full. Counted only here, in `requests` and in `by_status`. */
   readonly untracked: number
-  /** `none` counts requests without an answer. */
   readonly by_status: Readonly<Record<string, number>>
 }
 
-/** Counts of the requests since the start or the last reset. */
 export function createDeliveryCounts() {
   const ledger = createChunkLedger()
   const totals = { requests: 0, chunks: 0, contacts: 0, repeats: 0, malformed: 0, untracked: 0 }

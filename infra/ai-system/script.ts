@@ -63,7 +63,6 @@ export const Script = Type.Object(
 )
 export type Script = Static<typeof Script>
 
-/** Invalid script. The message lists each fault with its JSON Pointer. */
 export class ScriptInvalid extends Error {
   readonly code = 'config_invalid'
 

@@ -12,7 +12,6 @@ export type { Received } from './delivery-counts.ts'
 export type { Behaviour, Script } from './script.ts'
 
 export type SimulatedAiSystemOptions = {
-  /** 0 selects a free port. */
   readonly port?: number
   readonly host?: string
   /** The delay before each answer. `delay_ms` of a behaviour overrides it. */
@@ -31,7 +30,6 @@ export type SimulatedAiSystem = {
   received(): Received
   /** Changes the answers to later requests. Keeps the counts. */
   setBehaviour(script: Script): void
-  /** Closes every connection. Idempotent. */
   stop(): Promise<void>
 }
 

@@ -21,7 +21,6 @@ export type ChildOptions = {
   readonly ipc?: boolean
 }
 
-/** Without an exit code, `signal` ended the child. */
 export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
 
 export type Child = {
@@ -29,11 +28,9 @@ export type Child = {
   readonly process: ChildProcess
   readonly exited: Promise<Exit>
   isRunning(): boolean
-  /** The kept part of stdout and stderr, in the order of arrival. */
   output(): string
   /** Sends a signal to the child, with `ownGroup` to its whole process group. Does nothing when the child has ended. */
   kill(signal: NodeJS.Signals): void
-  /** Sends SIGTERM, then SIGKILL after `withinMs`. */
   stop(withinMs: number): Promise<Exit>
 }
 

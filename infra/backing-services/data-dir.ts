@@ -14,7 +14,6 @@ export type RunningServices = {
   readonly processes?: Readonly<Record<string, RecordedProcess>>
 }
 
-/** The content of `backing-services.json`: settings that each later start reuses. */
 export type RememberedChoices = {
   readonly provider?: 'docker' | 'native'
   readonly ports?: Readonly<Record<string, number>>
@@ -77,7 +76,6 @@ function lock(path: string): () => void {
   return () => database.close()
 }
 
-/** Returns an empty object when the file is missing or damaged. */
 function readJson<T extends object>(path: string): Partial<T> {
   try {
     const value: unknown = JSON.parse(readFileSync(path, 'utf8'))

@@ -24,7 +24,6 @@ export async function canUseCompose(context: StartContext, names: readonly Servi
   )
 }
 
-/** Starts the services as a Docker Compose project of this data directory, with their data in volumes of the project. */
 export async function startByCompose(
   context: StartContext,
   names: readonly ServiceName[],

@@ -9,7 +9,6 @@ export function cacheDir({ XDG_CACHE_HOME }: Environment): string {
 }
 
 export type Download = {
-  /** Must differ between versions. */
   readonly name: string
   readonly fill: (directory: string) => Promise<void>
 }
@@ -25,7 +24,6 @@ export async function cached(cache: string, { name, fill }: Download): Promise<s
   const temporary = mkdtempSync(join(cache, `.${name}-`))
   try {
     await fill(temporary)
-    // Another process may have finished the same download first.
     if (!existsSync(target)) renameSync(temporary, target)
     return target
   } finally {

@@ -14,7 +14,6 @@ const alternatives = 'start Docker, or set KAFKA_BROKERS to your own brokers'
 
 type Request = Pick<StartContext, 'environment' | 'say' | 'signal'>
 
-/** Returns the Java command and the class path that run Kafka. The first call downloads Kafka with Maven. */
 export async function installKafka(request: Request): Promise<{ java: string; classPath: string }> {
   const java = await findJava(request)
   const version = request.environment.KAFKA_VERSION || defaultKafkaVersion
@@ -44,7 +43,6 @@ async function findJava({ environment: { JAVA_HOME }, signal }: Request): Promis
   throw new StartFault(`Kafka needs Java ${oldestJava} or newer, but ${found}: install Java, or ${alternatives}.`)
 }
 
-/** The major version in the output of `java -version`: 17 for "17.0.15", 8 for "1.8.0_392". */
 export function javaMajor(output: string): number | undefined {
   const match = /version "(?:1\.)?(\d+)/.exec(output)
   return match?.[1] === undefined ? undefined : Number(match[1])

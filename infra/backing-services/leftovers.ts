@@ -21,7 +21,6 @@ export function isRunning({ pid, args }: Partial<RecordedProcess>): boolean {
   return pid !== undefined && args !== undefined && args.length > 0 && commandLine(pid).includes(args.join(' '))
 }
 
-/** Empty when the process has ended. */
 function commandLine(pid: number): string {
   try {
     if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')

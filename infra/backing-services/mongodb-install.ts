@@ -31,7 +31,6 @@ export async function installMongod({ environment, say, signal }: Request): Prom
   return join(directory, 'mongod')
 }
 
-/** The major version in the output of `mongod --version`: 6 for "db version v6.0.5". */
 export function mongodMajor(output: string): number | undefined {
   const match = /db version v(\d+)/.exec(output)
   return match?.[1] === undefined ? undefined : Number(match[1])

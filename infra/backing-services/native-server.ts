@@ -11,7 +11,6 @@ export type StartContext = {
   readonly dataDir: DataDir
   readonly environment: Environment
   readonly say: (sentence: string) => void
-  /** Cancels the start. */
   readonly signal: AbortSignal
   /** Called when a server that was ready ends without a call of `stop`. */
   readonly onCrash: (fault: StartFault) => void
@@ -19,7 +18,6 @@ export type StartContext = {
   readonly kafkaProperties?: Readonly<Record<string, string>>
 }
 
-/** A server process. Its log is `<name>.log` in the data directory. */
 export type ServerProgram = {
   readonly name: string
   readonly title: string
@@ -27,7 +25,6 @@ export type ServerProgram = {
   readonly args: readonly string[]
   readonly cwd: string
   readonly addresses: Addresses
-  /** Rejects while the server is not ready. */
   readonly probe: () => Promise<void>
 }
 

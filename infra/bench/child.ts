@@ -8,7 +8,6 @@ const stopLimitMs = 60_000
 
 export type BenchmarkChild = {
   output(): string
-  /** User and system time since the start. */
   cpuSeconds(): number
   residentMiB(): number
   /** Resolves when the program ends with exit code 0, otherwise rejects. */

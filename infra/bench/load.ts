@@ -1,7 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { Pool } from 'undici'
 
-/** `key` is the idempotency key. */
 export type ImportPost = { readonly key: string; readonly body: Uint8Array }
 
 export type LoadResult = {

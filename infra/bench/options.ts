@@ -2,7 +2,6 @@ import { parseArgs } from 'node:util'
 
 export type Given = Readonly<Record<string, string | undefined>>
 
-/** For wrong arguments: prints a message and ends the program with exit code 2. */
 export function refuse(sentence: string): never {
   console.error(sentence)
   process.exit(2)

@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { refuse } from './options.ts'
 
-/** Process ids by name. */
 export type Processes = Readonly<Record<string, number>>
-/** CPU seconds by process name. */
 export type CpuSeconds = Readonly<Record<string, number>>
 
 /** Reads `name=pid,name=pid`. */

@@ -22,7 +22,6 @@ if (!kafkaBrokers || !mongodbUrl) refuse(`Set KAFKA_BROKERS and MONGODB_URL. Usa
 const jobCount = 500
 const connections = 16
 
-/** Writes jobs of the client to the read model and returns their ids. */
 async function insertJobs(environment: Readonly<Record<string, string>>, clientId: string): Promise<readonly string[]> {
   const mongo = createMongo({ url: mongodbUrl ?? '', database: environment.MONGODB_DATABASE ?? '' })
   const documents = Array.from({ length: jobCount }, () => {
@@ -39,7 +38,6 @@ async function insertJobs(environment: Readonly<Record<string, string>>, clientI
   return documents.map(({ _id }) => _id)
 }
 
-/** Returns requests per second, and CPU milliseconds per request. */
 async function measure(server: MeasuredProcess, jobIds: readonly string[], apiKey: string, count: number) {
   const pool = new Pool(server.url, { connections, pipelining: 1 })
   const headers = { authorization: `Bearer ${apiKey}` }

@@ -30,7 +30,6 @@ const kafka = connect()
 const mongo = createMongo({ url: MONGODB_URL, database: `bench_${randomUUID().slice(0, 8)}` })
 const read = [topics.imports.name, topics.deliveries.name] as const
 const contactsPerChunk = 20
-/** Per job: ImportAccepted, and ChunkPlanned and ChunkSent per chunk. */
 const events = jobs * (1 + 2 * chunks)
 
 async function appendHistory(): Promise<void> {
@@ -78,7 +77,6 @@ function stopwatch() {
   }
 }
 
-/** Events per second of the projector from offset 0 into a new collection. */
 async function measureRebuild(): Promise<number> {
   const watch = stopwatch()
   const collection = `rebuilt_${randomUUID()}`

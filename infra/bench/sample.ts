@@ -1,5 +1,3 @@
-/** Prints a sample import body to stdout. */
-
 import { sampleContacts } from '#test/support/builders/sample-contacts.ts'
 import { numberOption, optionsFrom } from './options.ts'
 

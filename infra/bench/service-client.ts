@@ -37,7 +37,6 @@ async function sendWithRetries(
 const ajv = new Ajv2020()
 formats.default(ajv)
 
-/** Returns a function that reads a response body and checks its status and schema. */
 function bodyReader<S extends TSchema>(schema: S, expected: number): (answer: Response) => Promise<Static<S>> {
   const fits = ajv.compile<Static<S>>(schema)
   return async (answer) => {
@@ -63,7 +62,6 @@ export async function postImport(target: Target, body: Uint8Array<ArrayBuffer>):
   return { accepted, milliseconds: performance.now() - begun, retries }
 }
 
-/** Reads the job every `everyMs` until it is completed or failed. */
 export async function finishedJob(target: Target, jobId: string, everyMs: number): Promise<JobResponse> {
   for (;;) {
     const { answer } = await sendWithRetries(target, `/v1/contacts/import/${jobId}`, {})

@@ -3,7 +3,6 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'
 
 export type Usage = {
-  /** CPU time of all threads, including workers and garbage collection. */
   readonly cpuSeconds: number
   readonly eventLoopDelayP99Ms: number
   readonly eventLoopDelayMaxMs: number
@@ -30,6 +29,5 @@ if (isMainThread && process.send !== undefined) {
     process.send?.(usage)
   })
   process.channel?.unref()
-  // The parent process, which is the benchmark, has ended.
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
 }

@@ -5,7 +5,6 @@ const resourceOption = ({ resource, name, pattern }: Right): string => {
   return `--${resource} ${name}${pattern === 'prefixed' ? ' --resource-pattern-type prefixed' : ''}`
 }
 
-/** Returns the `kafka-acls.sh` commands that grant each role its rights. */
 export const aclCommands = (prefix: string): readonly string[] =>
   roles.flatMap(({ user, rights }) =>
     rights(prefix).map((right) =>

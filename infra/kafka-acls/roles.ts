@@ -14,7 +14,6 @@ export type Role = {
   /** The user name in the examples. An installation may choose another name. */
   readonly user: string
   readonly description: string
-  /** `prefix` is the value of KAFKA_PREFIX. */
   readonly rights: (prefix: string) => readonly Right[]
 }
 

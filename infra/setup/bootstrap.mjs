@@ -13,7 +13,6 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const log = join(root, '.cache', 'install.log')
 const npmArgs = ['ci', '--ignore-scripts', '--include=dev', '--include=optional', '--loglevel=error']
 
-/** A fault that the user can fix. The message is printed without a stack trace. */
 class SetupFault extends Error {}
 
 try {

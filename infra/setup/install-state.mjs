@@ -14,7 +14,6 @@ export function isInstalled(root) {
   return Object.entries(wanted).every(([path, { version, optional = false }]) => {
     if (path === '') return true
     const found = installed[path]
-    // Optional packages for other platforms are not installed.
     if (found === undefined) return optional && Object.keys(installed).length > 0
     return found.version === version && existsSync(join(root, path))
   })

@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import { runAsProcess } from './run-as-process.ts'
 import { runStart } from './run-start.ts'
 
-/** `npm start`: runs the whole system until Ctrl-C. */
 await runAsProcess((context) =>
   runStart({
     ...context,

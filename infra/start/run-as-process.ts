@@ -19,7 +19,6 @@ export async function runAsProcess(work: Work): Promise<never> {
   }
   // The program that reads the output may end first.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
-  // Keeps the process running while `work` waits for the signal.
   setInterval(() => {}, 60_000)
   try {
     await work({ say: (sentence) => console.error(sentence), signal: stopping.signal })

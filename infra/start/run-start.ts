@@ -13,7 +13,6 @@ export type StartRequest = {
   /** Called when Kafka, MongoDB and the AI system are ready. `environment` contains their addresses. */
   readonly startServices: (environment: Environment, context: StartContext) => Promise<Running>
   readonly environment: Environment
-  /** The program file of the simulated AI system. */
   readonly aiSystem: string
   readonly say: (sentence: string) => void
   readonly signal: AbortSignal

@@ -23,7 +23,6 @@ const position = database.prepare('SELECT next FROM positions WHERE topic = ? AN
 const savePosition = database.prepare('INSERT OR REPLACE INTO positions VALUES (?, ?, ?)')
 const saveOutcome = database.prepare('INSERT OR IGNORE INTO outcomes VALUES (?, ?, ?, ?)')
 
-/** The known event versions. Others are ignored. */
 const known = new Set(['urn:contact-import:events:ImportCompleted:1', 'urn:contact-import:events:ImportFailed:1'])
 
 /** Stores the outcome and returns a line to print, or no line for a repeated record. Replace this with your own code. */

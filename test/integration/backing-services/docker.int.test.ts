@@ -44,7 +44,6 @@ function fakeCompose({ downHit = false } = {}) {
   }
 }
 
-/** Creates a data directory whose last start used Docker. */
 function chooseDocker() {
   mkdirSync(project.dataDir)
   writeFileSync(join(project.dataDir, 'backing-services.json'), JSON.stringify({ provider: 'docker' }))

@@ -14,7 +14,6 @@ beforeEach(async () => {
 })
 afterEach(() => project.remove())
 
-/** The environment variables of the services. */
 async function variablesOfServices() {
   const response = await fetch(`http://127.0.0.1:${project.port}`)
   return (await response.json()) as Record<'KAFKA_BROKERS' | 'MONGODB_URL' | 'AI_SYSTEM_URL' | 'SECRETS_KEY', string>

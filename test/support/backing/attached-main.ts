@@ -24,7 +24,6 @@ await runAsProcess(async ({ say, signal }) => {
       },
     },
     ...{ environment: process.env, say, signal, kafkaProperties },
-    // Tests end the servers on purpose.
     onCrash() {},
   }
   try {

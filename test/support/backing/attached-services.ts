@@ -12,7 +12,6 @@ export type Addresses = {
 
 export type AttachedServices = {
   readonly addresses: () => Addresses
-  /** Keeps ports and data. */
   readonly restart: () => Promise<void>
   readonly stop: () => Promise<void>
 }

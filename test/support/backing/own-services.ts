@@ -2,7 +2,6 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { eventually } from '../eventually.ts'
 import { type AttachedServices, startAttachedServices } from './attached-services.ts'
 
-/** A server for one test, which may kill, pause and restart the server. */
 export type OwnServer = {
   pid: () => number
   kill: () => void
@@ -11,7 +10,6 @@ export type OwnServer = {
   resume: () => void
   /** Keeps port and data. Resolves when the server is ready. */
   restart: () => Promise<void>
-  /** Ends the server and removes its data. */
   stop: () => Promise<void>
 }
 

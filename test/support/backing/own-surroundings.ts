@@ -6,13 +6,11 @@ import { applyIndexes } from '#shared/adapters/mongo/indexes.ts'
 import { createSecretBox } from '#shared/adapters/mongo/secret-box.ts'
 import { createOwnTopics, type OwnTopics } from './own-topics.ts'
 
-/** Topics, a database and an API client for one test or benchmark. */
 export type OwnSurroundings = {
   readonly topics: OwnTopics
   readonly mongo: Mongo
   readonly apiKey: string
   readonly clientId: string
-  /** Environment variables for a service. */
   readonly environment: Readonly<Record<string, string>>
   remove(): Promise<void>
 }

@@ -15,11 +15,8 @@ import { startOwnKafka } from './own-services.ts'
 export type SecuredKafka = {
   /** A listener without authentication and with all rights, for the set-up and assertions of a test. */
   readonly brokers: readonly string[]
-  /** Environment variables for SASL PLAIN without TLS. */
   loginOf(user: string): Readonly<Record<string, string>>
-  /** Environment variables for SASL SCRAM over TLS with a client certificate. */
   tlsLoginOf(user: string): Promise<Readonly<Record<string, string>>>
-  /** Creates the ACLs of all roles. `prefix` is the value of KAFKA_PREFIX. */
   allow(prefix: string): Promise<void>
   stop(): Promise<void>
 }
@@ -94,7 +91,6 @@ const tlsProperties = ({ ca, server }: Certificates): Record<string, string> => 
   'listener.name.tls.ssl.client.auth': 'required',
 })
 
-/** Writes a certificate authority and the certificates that it signed. Returns the file paths. */
 async function writeCertificates(folder: string): Promise<Certificates> {
   const named = (value: string) => [{ name: 'commonName', value }]
   const size = { keySize: 2048, algorithm: 'sha256' } as const

@@ -10,21 +10,17 @@ export type BrokerProxy = {
    * keeps the connections open, like a network that drops packets. `none` forwards everything.
    */
   lose(what: 'none' | 'cut' | 'silent'): void
-  /** The number of dropped acknowledgements. */
   lost(): number
   /**
    * Simulates a slow move of the group coordinator. The proxy answers the next Heartbeat with NOT_COORDINATOR and the next
    * JoinGroup with COORDINATOR_LOAD_IN_PROGRESS, and forwards neither request.
    */
   moveCoordinator(): void
-  /** True after the proxy answered both requests. */
   coordinatorMoved(): boolean
-  /** Bytes received from the broker. */
   received(): number
   stop(): Promise<void>
 }
 
-/** API keys and error codes of the Kafka protocol. */
 const produce = 0
 const joinGroup = 11
 const heartbeat = 12

@@ -1,11 +1,9 @@
 import type { Socket } from 'node:net'
 import { wrapConnect } from './wrapped-connect.ts'
 
-/** The connections that kafkajs opens in this process. */
 export type FollowedConnections = {
   /** Resolves when all connections that are open at the call are closed. */
   closed(): Promise<void>
-  /** Stops tracking new connections. */
   end(): void
 }
 

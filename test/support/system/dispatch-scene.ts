@@ -121,7 +121,6 @@ export async function startDispatchScene(kafkaBrokers: readonly string[]) {
   }
 }
 
-/** The outcomes of each chunk, by `job_id/chunk_index`. */
 export function outcomesOf(facts: readonly DeliveryEvent[]): ReadonlyMap<string, readonly DeliveryEvent[]> {
   const outcomes = new Map<string, DeliveryEvent[]>()
   for (const fact of facts) {
@@ -132,7 +131,6 @@ export function outcomesOf(facts: readonly DeliveryEvent[]): ReadonlyMap<string,
   return outcomes
 }
 
-/** Resident memory of a process in MiB (Linux). */
 export function residentMiB(pid: number): number {
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   return Number(kilobytes) / 1024

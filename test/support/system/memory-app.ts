@@ -28,11 +28,9 @@ export type MemoryApp = {
 }
 
 type Options = Partial<HttpAppOptions> & {
-  /** Called before any route is registered. */
   readonly onApp?: (app: FastifyInstance) => void
   /** The rate limit of the client. 0, the default, means unlimited. */
   readonly ratePerSecond?: number
-  /** The permissions of the client. All by default. */
   readonly permissions?: readonly Permission[]
 }
 

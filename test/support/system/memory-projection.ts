@@ -17,7 +17,6 @@ export type MemoryStore = ReadModelStore & ImportJobReader
 
 const folded: readonly TopicName[] = [topics.imports.name, topics.deliveries.name]
 
-/** Projectors with an in-memory log, consumer group and store. */
 export function createMemoryProjection() {
   const eventLog = createMemoryEventLog()
   const groups = createMemoryGroups()

@@ -19,7 +19,6 @@ export type NpmStart = {
   interrupt(): Promise<number | null>
   output(): string
   environment(): Record<string, string>
-  /** Ends all processes and removes the data directory. */
   remove(): Promise<void>
 }
 

@@ -19,9 +19,7 @@ export type OwnSystem = {
   readonly environment: Readonly<Record<string, string>>
   errorLines(): readonly string[]
   stop(): Promise<void>
-  /** Restarts the services after `stop`, with the same data. */
   start(): Promise<void>
-  /** Stops the services and removes topics, groups, database and files. */
   remove(): Promise<void>
 }
 

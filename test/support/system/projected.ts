@@ -10,7 +10,6 @@ import { asTexts, documentsOf, type History } from '../builders/job-history.ts'
 import { eventually } from '../eventually.ts'
 import { readTopic } from '../kafka/read-topic.ts'
 
-/** Appends to both topics concurrently, in batches. */
 export async function appendHistory(own: OwnTopics, { imports, deliveries }: History): Promise<void> {
   const producer = own.kafka().producer()
   await producer.connect()
@@ -39,7 +38,6 @@ export async function projectionOf(kafka: Kafka, nameOf: OwnTopics['nameOf']) {
   return { documents: documentsOf(records), ends }
 }
 
-/** The stored positions of a collection, by `topic/partition`. */
 export async function positionsOf(db: Db, collection: string): Promise<ReadonlyMap<string, number>> {
   const places = [topics.imports, topics.deliveries].flatMap(({ name: topic }) =>
     Array.from({ length: partitionCount }, (_, partition) => ({ topic, partition })),

@@ -5,7 +5,6 @@ import { eventually } from '../eventually.ts'
 import { repositoryRoot } from '../repository-root.ts'
 import { packageScript } from './package-scripts.ts'
 
-/** One service, or a test fixture of a service, in a child process. */
 export type ServiceProcess = {
   readonly url: string
   readonly pid: number

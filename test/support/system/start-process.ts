@@ -11,7 +11,6 @@ import { packageScript } from './package-scripts.ts'
 const fixture = join(import.meta.dirname, 'start-fixture', 'main.ts')
 
 export type StartProcess = Child & {
-  /** Waits at most 90 s for an output that matches. */
   until(text: RegExp): Promise<void>
 }
 
@@ -45,7 +44,6 @@ export async function startProject() {
       starts.push(started)
       return started
     },
-    /** Kills all processes that still run after a failed test. */
     async remove() {
       for (const started of starts) started.kill('SIGKILL')
       for (const left of [...seen, ...processes()]) if (isRunning(left)) process.kill(left.pid, 'SIGKILL')

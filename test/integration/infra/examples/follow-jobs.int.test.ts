@@ -82,7 +82,6 @@ const readIds = (database: DatabaseSync): readonly string[] =>
     .all()
     .map((row) => String(row.ce_id))
 
-/** An example program with its own SQLite file and consumer group. */
 async function install(example: Example, own: OwnTopics, finished: (end: () => Promise<void>) => void) {
   const folder = mkdtempSync(join(tmpdir(), 'contact-import-example-'))
   const file = join(folder, 'outcomes.sqlite')
@@ -112,7 +111,6 @@ async function install(example: Example, own: OwnTopics, finished: (end: () => P
     end,
     output,
     storedIds: () => queryFile(file, readIds),
-    /** Opens a read transaction on the file until `end`. */
     openReadTransaction() {
       const database = new DatabaseSync(file)
       database.exec('BEGIN')

@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import { runAsProcess } from '#infra/start/run-as-process.ts'
 import { runStart } from '#infra/start/run-start.ts'
 
-/** `npm start` with services that do nothing. */
 await runAsProcess((context) =>
   runStart({
     ...context,
