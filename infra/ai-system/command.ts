@@ -24,7 +24,6 @@ const flags = {
   seed: { type: 'string', default: '1' },
 } as const
 
-/** Reads the command line. Throws `CommandInvalid` or `ScriptInvalid`. */
 export function parseCommand(args: readonly string[]): SimulatedAiSystemOptions {
   const values = read(args)
   const faults: string[] = []

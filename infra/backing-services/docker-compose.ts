@@ -30,7 +30,6 @@ export async function startByCompose(
 ): Promise<Addresses & { stop(): Promise<void> }> {
   const { dataDir, environment, say, signal } = context
   const project = composeProject(dataDir.path, environment)
-  // Containers that a killed start left running hold their ports.
   const inUse = (await project.run(['ps', '--quiet'], signal)).output.trim() !== ''
   const ports = { kafka: await dataDir.portFor('kafka', inUse), mongodb: await dataDir.portFor('mongodb', inUse) }
   async function stop() {
@@ -64,7 +63,6 @@ const composeFailed = (names: readonly ServiceName[], output: string) =>
     `Docker Compose could not start ${names.join(' and ')} (${reasonIn(output)}): correct the fault in Docker, or set KAFKA_BROKERS and MONGODB_URL to your own servers.`,
   )
 
-/** Removes the containers and volumes of a data directory. Rejects with a `StartFault` when Docker fails. */
 export async function removeComposeProject(dataDir: string, environment: Environment): Promise<void> {
   const project = composeProject(dataDir, environment)
   const { code, output } = await project.run(['down', '--volumes', '--remove-orphans'], AbortSignal.timeout(120_000))

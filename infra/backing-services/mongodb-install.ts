@@ -10,7 +10,6 @@ const alternatives = 'start Docker, or put a mongod (6.0 or newer) on PATH, or s
 
 type Request = Pick<StartContext, 'environment' | 'say' | 'signal'>
 
-/** Returns the mongod on PATH if its version is 6.0 or newer. Otherwise downloads 6.0.5 and returns its path. */
 export async function installMongod({ environment, say, signal }: Request): Promise<string> {
   const installed = await runTool({ command: 'mongod', args: ['--version'], signal })
   if ((mongodMajor(installed.output) ?? 0) >= 6) return 'mongod'

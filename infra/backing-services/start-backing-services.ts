@@ -6,7 +6,6 @@ import type { Addresses, StartContext } from './native-server.ts'
 import { StartFault } from './start-fault.ts'
 
 export type BackingServices = Required<Addresses> & {
-  /** Ends only servers that this call started. */
   stop(): Promise<void>
 }
 
@@ -46,7 +45,6 @@ async function startMissing(context: StartContext, missing: readonly ServiceName
 
 const starters = { kafka: startKafka, mongodb: startMongodb }
 
-/** Starts the services as native processes, concurrently. If one start fails, ends the other server. */
 export async function startNatively(
   context: StartContext,
   names: readonly ServiceName[],

@@ -15,7 +15,6 @@ export type BenchmarkChild = {
   stop(): Promise<void>
 }
 
-/** Starts a program of this repository as a child process. Measures with `/proc` (Linux only). */
 export async function startBenchmarkChild(
   file: string,
   args: readonly string[],

@@ -90,7 +90,6 @@ async function finished(post: Omit<Imported, 'job'> | undefined): Promise<Import
 try {
   const begunAt = Date.now()
   const cpuBefore = cpuSecondsOf(processes)
-  // Jobs are read after the last POST. `completed_at` of a job is the time of its completion.
   const posts = await inParallel(imports, concurrency, async (index) => {
     const posted = await postImport(target, bodies[index % bodies.length] ?? new Uint8Array())
     return { posted, acceptedAt: Date.now() }

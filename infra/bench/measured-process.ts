@@ -5,10 +5,8 @@ import { startChild } from '../backing-services/child.ts'
 import { freePort } from '../backing-services/ports.ts'
 import type { Usage } from './usage-reporter.ts'
 
-/** A server in a child process that reports its CPU time, memory and event loop delay. */
 export type MeasuredProcess = {
   readonly url: string
-  /** The usage since the previous call. */
   usage(): Promise<Usage>
   stop(): Promise<void>
 }
@@ -19,7 +17,6 @@ type Options = {
   readonly environment: Readonly<Record<string, string>>
   /** The server is ready when this path returns a 2xx status. */
   readonly readyPath: string
-  /** The folder for CPU profiles, which Node writes at the end of the process. */
   readonly profiles?: string | undefined
 }
 

@@ -7,7 +7,6 @@ export function refuse(sentence: string): never {
   process.exit(2)
 }
 
-/** Parses the command line. An unknown option ends the program with the usage. */
 export function optionsFrom(usage: string, names: readonly string[]): Given {
   try {
     const { values } = parseArgs({

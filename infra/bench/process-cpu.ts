@@ -4,7 +4,6 @@ import { refuse } from './options.ts'
 export type Processes = Readonly<Record<string, number>>
 export type CpuSeconds = Readonly<Record<string, number>>
 
-/** Reads `name=pid,name=pid`. */
 export function processesOf(text: string): Processes {
   const parts = text.split(',').filter((part) => part !== '')
   return Object.fromEntries(

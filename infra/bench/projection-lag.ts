@@ -51,7 +51,6 @@ async function start(file: string, args: readonly string[] = [], variables: Reco
   return url
 }
 
-/** Records the log-append time of each event that changes a job. */
 async function recordAppends() {
   const consumer = kafka.consumer({ groupId: `${topicPrefix}bench`, maxWaitTimeInMs: 100 })
   await consumer.connect()
@@ -71,7 +70,6 @@ async function recordAppends() {
   return consumer
 }
 
-/** Records when each version of a job's document was first readable. */
 function recordDocuments() {
   const only = { $project: { 'documentKey._id': 1, 'fullDocument.applied': 1 } }
   const stream = mongo.db.collection('import_jobs').watch([only])
@@ -108,7 +106,6 @@ try {
   for (const service of ['dispatcher', 'projector']) await start(`services/${service}/main.ts`, [], system)
   const ingest = await start('services/ingest/main.ts')
   const query = await start('services/query/main.ts')
-  // Wait until the consumer groups have assigned their partitions.
   await delay(5_000)
   const signal = AbortSignal.timeout(600_000)
   const target = { url: ingest, key: surroundings.apiKey, signal }

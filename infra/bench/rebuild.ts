@@ -114,7 +114,6 @@ async function measureRebuild(): Promise<number> {
 
 type Update = { readonly updateOne: { readonly filter: object; readonly update: object; readonly upsert: true } }
 
-/** A minimal write of an event, without ordering, deduplication or totals. */
 function updateOf(type: string | undefined, value: Buffer | null): Update[] {
   if (value === null || type === 'ChunkPlanned') return []
   const data = JSON.parse(value.toString())

@@ -1,6 +1,5 @@
 import { parseArgs } from 'node:util'
 
-/** The file suffix of each test tier. A tier is a project of the Vitest configuration. */
 const suffixes = { unit: '.unit.test.ts', integration: '.int.test.ts', e2e: '.e2e.test.ts', ops: '.ops.test.ts' }
 
 const usage = 'Usage: npm test -- [PATTERN ...] [-t NAME] [--full]'

@@ -49,8 +49,8 @@ test('after kill -9 the next start replaces the processes and keeps addresses, d
   const before = project.processes()
   const variables = await variablesOfServices()
   const client = await MongoClient.connect(variables.MONGODB_URL)
-  const facts = client.db('test').collection('facts')
-  await facts.insertOne({ kept: true }, { writeConcern: { w: 'majority' } })
+  const documents = client.db('test').collection('documents')
+  await documents.insertOne({ kept: true }, { writeConcern: { w: 'majority' } })
   process.kill(first.pid, 'SIGKILL')
   await first.exited
 
@@ -58,7 +58,7 @@ test('after kill -9 the next start replaces the processes and keeps addresses, d
   await second.until(/^ready /m)
   expect(before.filter(isRunning)).toEqual([])
   expect(await variablesOfServices()).toEqual(variables)
-  expect(await facts.findOne({})).toMatchObject({ kept: true })
+  expect(await documents.findOne({})).toMatchObject({ kept: true })
   await client.close()
   const after = project.processes()
   expect(after).toHaveLength(3)

@@ -9,7 +9,6 @@ export type OwnClient = { readonly clientId: string; readonly apiKey: string; re
 
 export type OwnClients = {
   readonly registry: ApiClientRegistry & ApiClientCredentials
-  /** By default, the client has all permissions and no rate limit. */
   add(settings?: Partial<ApiClientSettings>): Promise<OwnClient>
   close(): Promise<void>
 }

@@ -5,7 +5,6 @@ import { applyTopics } from '#shared/adapters/kafka/admin/topics.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
 import { eventually } from '../eventually.ts'
 
-/** All topics of the catalogue, with a unique prefix for one test. */
 export type OwnTopics = {
   /** Group ids of the test must also start with this prefix, so that `remove` deletes the groups. */
   readonly topicPrefix: string
@@ -26,7 +25,6 @@ export async function createOwnTopics(brokers: readonly string[]): Promise<OwnTo
   return { topicPrefix, kafka, nameOf, remove }
 }
 
-/** Deletes the topics with the prefix, and all groups whose id starts with the prefix. */
 export async function removeOwnTopics(kafka: Kafka, topicPrefix: string): Promise<void> {
   const admin = kafka.admin()
   await admin.connect()

@@ -10,7 +10,6 @@ export type ReadRecord = {
   readonly value: string
 }
 
-/** Returns all records of a topic, sorted by partition and offset. */
 export async function readTopic(kafka: Kafka, topic: string): Promise<readonly ReadRecord[]> {
   const admin = kafka.admin()
   const groupId = `read-${randomUUID()}`

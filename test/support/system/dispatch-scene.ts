@@ -12,11 +12,10 @@ import { eventually } from '../eventually.ts'
 import { readTopic } from '../kafka/read-topic.ts'
 import { type ServiceProcess, startServiceProcess } from './service-process.ts'
 
-export type Planting = {
+export type ImportsToAppend = {
   readonly imports: number
   readonly chunks: number
   readonly contactsPerChunk?: number
-  /** By default, the key of each import selects the partition. */
   readonly partition?: number
 }
 
@@ -29,7 +28,12 @@ async function openDispatchLog(own: OwnTopics) {
   const admin = kafka.admin()
   await admin.connect()
 
-  async function plant({ imports, chunks, contactsPerChunk = 1, partition }: Planting): Promise<readonly string[]> {
+  async function appendImports({
+    imports,
+    chunks,
+    contactsPerChunk = 1,
+    partition,
+  }: ImportsToAppend): Promise<readonly string[]> {
     const planned = Array.from({ length: imports }, () => plannedImport({ chunks, contactsPerChunk }))
     const place = partition === undefined ? {} : { partition }
     await Promise.all(
@@ -43,8 +47,7 @@ async function openDispatchLog(own: OwnTopics) {
     return planned.map(({ jobId }) => jobId)
   }
 
-  /** All delivery events, sorted by partition and offset. */
-  async function facts(): Promise<readonly DeliveryEvent[]> {
+  async function deliveryEvents(): Promise<readonly DeliveryEvent[]> {
     const records = await readTopic(kafka, own.nameOf(topics.deliveries.name))
     return records.flatMap((record) => {
       const decoded = decodeEvent({ ...record, value: Buffer.from(record.value) })
@@ -65,8 +68,8 @@ async function openDispatchLog(own: OwnTopics) {
 
   return {
     kafka,
-    plant,
-    facts,
+    appendImports,
+    deliveryEvents,
     committed,
     deliveries: () => countOf(own.nameOf(topics.deliveries.name)),
     planned: () => countOf(own.nameOf(topics.imports.name)),
@@ -121,12 +124,12 @@ export async function startDispatchScene(kafkaBrokers: readonly string[]) {
   }
 }
 
-export function outcomesOf(facts: readonly DeliveryEvent[]): ReadonlyMap<string, readonly DeliveryEvent[]> {
+export function outcomesOf(events: readonly DeliveryEvent[]): ReadonlyMap<string, readonly DeliveryEvent[]> {
   const outcomes = new Map<string, DeliveryEvent[]>()
-  for (const fact of facts) {
-    if (fact.type !== 'ChunkSent' && fact.type !== 'ChunkFailed') continue
-    const key = `${fact.data.job_id}/${fact.data.chunk_index}`
-    outcomes.set(key, [...(outcomes.get(key) ?? []), fact])
+  for (const event of events) {
+    if (event.type !== 'ChunkSent' && event.type !== 'ChunkFailed') continue
+    const key = `${event.data.job_id}/${event.data.chunk_index}`
+    outcomes.set(key, [...(outcomes.get(key) ?? []), event])
   }
   return outcomes
 }

@@ -29,12 +29,10 @@ export type MemoryApp = {
 
 type Options = Partial<HttpAppOptions> & {
   readonly onApp?: (app: FastifyInstance) => void
-  /** The rate limit of the client. 0, the default, means unlimited. */
   readonly ratePerSecond?: number
   readonly permissions?: readonly Permission[]
 }
 
-/** An app with all routes of `npm start` and with in-memory stores. */
 export async function createMemoryApp(given: Options = {}): Promise<MemoryApp> {
   const { onApp, ratePerSecond = 0, permissions = allPermissions, ...options } = given
   const app = await createHttpApp({ log: silentLog, ...options })

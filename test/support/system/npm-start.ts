@@ -6,7 +6,6 @@ import { freePort } from '#infra/backing-services/ports.ts'
 import { eventually } from '../eventually.ts'
 import { repositoryRoot } from '../repository-root.ts'
 
-/** The whole system, started by an npm script, with its own data directory and port. */
 export type NpmStart = {
   readonly url: string
   readonly dataDir: string

@@ -10,7 +10,6 @@ import { createMongo } from '#shared/adapters/mongo/connect.ts'
 import { removeOwnTopics } from '../backing/own-topics.ts'
 import { createProducer, type Producer } from '../http/producer.ts'
 
-/** All services in this process, with their own topics, groups, database and port. */
 export type OwnSystem = {
   readonly url: string
   readonly apiKey: string

@@ -16,7 +16,6 @@ export type StartProcess = Child & {
 
 type StartOptions = { readonly command?: readonly string[]; readonly environment?: Record<string, string> }
 
-/** An npm project whose `npm start` runs the fixture, with its own data directory and port. */
 export async function startProject() {
   const root = mkdtempSync(join(tmpdir(), 'contact-import-start-'))
   const dataDir = join(root, 'data')

@@ -31,7 +31,6 @@ const run = (...options: readonly string[]): Promise<Ended> =>
     )
   })
 
-/** A service that rate-limits the first POST and finishes each job at the second GET. */
 function fakeService(delivered: number) {
   const seen = { posts: 0, reads: 0, keys: new Set<unknown>() }
   const listener: RequestListener = (request, response) => {

@@ -29,11 +29,11 @@ it('after a kill between a dead letter and the failure of its chunk the next dis
     )
     expect(await doomed.exited).toBe(null)
     expect((await letters()).length).toBeGreaterThan(0)
-    expect(outcomesOf(await scene.facts()).size).toBeLessThan(chunks)
+    expect(outcomesOf(await scene.deliveryEvents()).size).toBeLessThan(chunks)
 
     await scene.dispatcher()
     await eventually(async () => expect((await scene.committed()).get(3)).toBe(chunks), { withinMs: 60_000 })
-    const outcomes = [...outcomesOf(await scene.facts()).values()]
+    const outcomes = [...outcomesOf(await scene.deliveryEvents()).values()]
     expect(outcomes).toHaveLength(chunks)
     for (const [first] of outcomes) expect(first).toMatchObject({ type: 'ChunkFailed', data: { attempt: 0 } })
     const ids = (await letters()).map(({ headers }) => headers.dl_id)

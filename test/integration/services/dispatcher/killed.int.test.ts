@@ -10,7 +10,7 @@ describe.concurrent('a dispatcher killed', () => {
       const scene = await startDispatchScene(inject('kafkaBrokers'))
       try {
         scene.ai.setBehaviour({ otherwise: { delay_ms: 20 } })
-        await scene.plant({ imports: 12, chunks: 5 })
+        await scene.appendImports({ imports: 12, chunks: 5 })
         const variables = { FAIL_AT: point, DISPATCH_MAX_CONCURRENCY: '3' }
         const doomed = await scene.dispatcher(variables, 'test/support/system/fixtures/dispatcher.ts')
         expect(await doomed.exited).toBe(null)
@@ -22,7 +22,7 @@ describe.concurrent('a dispatcher killed', () => {
         const { requests, repeats, by_status } = scene.ai.received()
         expect(repeats + (by_status.none ?? 0)).toBe(unrecorded) // calls whose response arrived unrecorded, or after the kill
         expect(requests).toBe(chunks + unrecorded)
-        const outcomes = [...outcomesOf(await scene.facts()).values()]
+        const outcomes = [...outcomesOf(await scene.deliveryEvents()).values()]
         expect(outcomes).toHaveLength(chunks)
         expect(outcomes.every(([first, ...more]) => first?.type === 'ChunkSent' && more.length === 0)).toBe(true)
       } finally {

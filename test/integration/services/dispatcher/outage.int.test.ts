@@ -34,7 +34,7 @@ describe('a dispatcher continues without a restart and with bounded memory after
     scene.ai.setBehaviour({ otherwise: { delay_ms: 20 } })
     const dispatcher = await scene.dispatcher({ DISPATCH_MAX_CONCURRENCY: '8' })
     const before = scene.ai.received()
-    await scene.plant({ imports, chunks, contactsPerChunk: 100 })
+    await scene.appendImports({ imports, chunks, contactsPerChunk: 100 })
     await eventually(() => expect(scene.ai.received().chunks).toBeGreaterThan(before.chunks + 200))
     const outputBefore = dispatcher.output().length
     await hurt()
@@ -50,7 +50,7 @@ describe('a dispatcher continues without a restart and with bounded memory after
     await scene.delivered(before.chunks + imports * chunks, 90_000)
     expect(during - before.requests).toBeLessThan(imports * chunks)
     expect(scene.ai.received().repeats - before.repeats).toBeLessThanOrEqual(8 + 256)
-    const outcomes = [...outcomesOf(await scene.facts()).values()]
+    const outcomes = [...outcomesOf(await scene.deliveryEvents()).values()]
     expect(outcomes).toHaveLength(before.chunks + imports * chunks)
     expect(outcomes.every(([first]) => first?.type === 'ChunkSent')).toBe(true)
     expect(residentMiB(dispatcher.pid)).toBeLessThan(280)

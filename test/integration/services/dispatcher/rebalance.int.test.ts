@@ -13,7 +13,7 @@ afterEach(() => scene.remove())
 
 const sentOnce = async (chunks: number) => {
   expect(scene.ai.received()).toMatchObject({ chunks, requests: chunks, repeats: 0, malformed: 0 })
-  const outcomes = [...outcomesOf(await scene.facts()).values()]
+  const outcomes = [...outcomesOf(await scene.deliveryEvents()).values()]
   expect(outcomes).toHaveLength(chunks)
   expect(outcomes.every(({ length }) => length === 1)).toBe(true)
 }
@@ -26,7 +26,7 @@ describe('members that join and leave in order', () => {
       const chunks = 5_000
       scene.ai.setBehaviour({ otherwise: { delay_ms: 20 } })
       const variables = { DISPATCH_MAX_CONCURRENCY: '6' }
-      await scene.plant({ imports: 250, chunks: 20 })
+      await scene.appendImports({ imports: 250, chunks: 20 })
       const steady = await scene.dispatcher(variables)
       let visits = 0
       while (scene.ai.received().chunks < chunks) {
@@ -51,7 +51,7 @@ describe('members that join and leave in order', () => {
     scene.ai.setBehaviour({ otherwise: { delay_ms: 7_000 } })
     const first = await scene.dispatcher()
     await eventually(() => expect(joined(first.output())).toBe(true))
-    await scene.plant({ imports: 60, chunks: 1 })
+    await scene.appendImports({ imports: 60, chunks: 1 })
     await eventually(() => expect(scene.ai.received().requests).toBe(60))
     const second = await scene.dispatcher()
     await eventually(() => expect(joined(second.output())).toBe(true))
@@ -71,7 +71,7 @@ describe('members that join and leave in order', () => {
     const load = (async () => {
       for (let round = 0; round < rounds; round += 1) {
         const before = scene.ai.received().chunks
-        await scene.plant({ imports: 12, chunks: 10 })
+        await scene.appendImports({ imports: 12, chunks: 10 })
         await eventually(() => expect(scene.ai.received().chunks).toBeGreaterThanOrEqual(before + 30))
       }
     })()
@@ -93,7 +93,7 @@ describe('a member that was suspended for longer than its session', () => {
   it('moves no offset backwards when it continues, and sends again at most the chunks of its running calls', async () => {
     scene.ai.setBehaviour({ otherwise: { delay_ms: 30 } })
     const late = await scene.dispatcher({ DISPATCH_MAX_CONCURRENCY: '4' })
-    await scene.plant({ imports: 60, chunks: 20 })
+    await scene.appendImports({ imports: 60, chunks: 20 })
     await eventually(() => expect(scene.ai.received().chunks).toBeGreaterThan(100))
     late.kill('SIGSTOP')
     const highest = new Map<number, number>()

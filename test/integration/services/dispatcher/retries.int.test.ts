@@ -19,14 +19,15 @@ const start = async (variables: Readonly<Record<string, string>> = {}) => {
   return dispatcher
 }
 const retries = async () =>
-  (await scene.facts()).flatMap((fact) => (fact.type === 'ChunkRetryScheduled' ? [fact.data] : []))
-const failures = async () => (await scene.facts()).flatMap((fact) => (fact.type === 'ChunkFailed' ? [fact.data] : []))
+  (await scene.deliveryEvents()).flatMap((event) => (event.type === 'ChunkRetryScheduled' ? [event.data] : []))
+const failures = async () =>
+  (await scene.deliveryEvents()).flatMap((event) => (event.type === 'ChunkFailed' ? [event.data] : []))
 
 describe('an AI system that', () => {
   it('fails three requests in ten receives each of 5,000 chunks with no unnecessary call', async () => {
     const chunks = 5_000
     scene.ai.setBehaviour({ rules: [{ rate: 0.3, behave: { status: 503 } }] })
-    await scene.plant({ imports: 250, chunks: 20 })
+    await scene.appendImports({ imports: 250, chunks: 20 })
     await start({ RETRY_SCHEDULE: Array.from({ length: 12 }, () => '200ms').join(',') })
     await eventually(() => expect(scene.ai.received().chunks).toBe(chunks), { withinMs: 90_000 })
     const { requests, repeats } = scene.ai.received()
@@ -34,7 +35,7 @@ describe('an AI system that', () => {
     expect(Math.abs(requests - expected)).toBeLessThan(expected * 0.1)
     expect(repeats).toBe(0)
     const outcomes = await eventually(async () => {
-      const found = outcomesOf(await scene.facts())
+      const found = outcomesOf(await scene.deliveryEvents())
       expect(found.size).toBe(chunks)
       return [...found.values()].flat()
     })
@@ -46,7 +47,7 @@ describe('an AI system that', () => {
     scene.ai.setBehaviour({
       rules: [{ match: { attempt: 1 }, rate: 0.05, behave: { status: 429, retry_after: 3_600 } }],
     })
-    await scene.plant({ imports: chunks / 100, chunks: 100, partition: 0 })
+    await scene.appendImports({ imports: chunks / 100, chunks: 100, partition: 0 })
     await start()
     const served = () => {
       const { requests, by_status } = scene.ai.received()
@@ -56,7 +57,7 @@ describe('an AI system that', () => {
     const asked = await eventually(served, { withinMs: 90_000 })
     await eventually(async () => expect((await scene.committed()).get(0)).toBeGreaterThan(chunks / 2))
     expect(served()).toBe(asked)
-    const replanned = (await scene.facts()).filter(({ type }) => type === 'ChunkReplanned')
+    const replanned = (await scene.deliveryEvents()).filter(({ type }) => type === 'ChunkReplanned')
     expect(replanned.length).toBeGreaterThan(0)
     expect(replanned.every(({ data }) => 'attempts' in data && data.attempts === 1)).toBe(true)
     const waits = await retries()
@@ -70,7 +71,7 @@ describe('an AI system that', () => {
 
   it('is called as often as the schedule allows, also across restarts of the dispatcher', async () => {
     scene.ai.setBehaviour({ otherwise: { status: 503, retry_after: 1 } })
-    const jobs = await scene.plant({ imports: 4, chunks: 1 })
+    const jobs = await scene.appendImports({ imports: 4, chunks: 1 })
     const schedule = { RETRY_SCHEDULE: '1s,1s,1s,1s' }
     for (let restart = 0; restart < 3; restart += 1) {
       const before = scene.ai.received().requests
@@ -91,7 +92,7 @@ describe('an AI system that', () => {
   it('fails every call gets no further call after 20 failures, and is called again when it recovers', async () => {
     const chunks = 2_000
     scene.ai.setBehaviour({ otherwise: { status: 500 } })
-    await scene.plant({ imports: 20, chunks: 100 })
+    await scene.appendImports({ imports: 20, chunks: 100 })
     const { lines } = await start({ DISPATCH_MAX_CONCURRENCY: '10' })
     await eventually(() => expect(scene.ai.received().requests).toBeGreaterThanOrEqual(20))
     await eventually(() => expect(lines.some(({ fields }) => fields.breaker === 'open')).toBe(true))
@@ -103,7 +104,7 @@ describe('an AI system that', () => {
 
 describe('an AI system at a refused address', () => {
   it('gets no call; its chunks are sent when the address is allowed', async () => {
-    await scene.plant({ imports: 30, chunks: 1 })
+    await scene.appendImports({ imports: 30, chunks: 1 })
     const { lines } = await start({ AI_SYSTEM_ALLOW_PRIVATE: 'false' })
     await eventually(() => expect(lines.some(({ fields }) => fields.breaker === 'open')).toBe(true))
     expect(scene.ai.received().requests).toBe(0)
@@ -128,10 +129,10 @@ describe('a small import', () => {
       },
     }))
     scene.ai.setBehaviour({ otherwise: { delay_ms: 50 } })
-    await scene.plant({ imports: 1, chunks: 100, contactsPerChunk: 100 })
+    await scene.appendImports({ imports: 1, chunks: 100, contactsPerChunk: 100 })
     await eventually(() => expect(order.length).toBeGreaterThan(3))
     const before = order.length
-    const [small = ''] = await scene.plant({ imports: 1, chunks: 1, contactsPerChunk: 10 })
+    const [small = ''] = await scene.appendImports({ imports: 1, chunks: 1, contactsPerChunk: 10 })
     await eventually(() => expect(order).toContain(small))
     // Running calls, calls that start while the record of the small import is read, and one round of the queue.
     expect(order.indexOf(small) - before).toBeLessThan(40)

@@ -1,6 +1,5 @@
 import { createServer } from 'node:http'
 
-/** Answers every request with its environment variables. */
 export async function startDev(environment: Readonly<Record<string, string | undefined>>) {
   if (environment.FIXTURE_FAULT !== undefined) {
     throw Object.assign(new Error(environment.FIXTURE_FAULT), { code: 'config_invalid' })
