@@ -11,14 +11,14 @@ const commands: readonly Command[] = [
   ...deadLettersCommands,
 ]
 
-/** The exit code (2 for a wrong command line), the JSON value for stdout and the message for stderr. */
+/** `json` is for stdout, `message` for stderr. Exit code 2 means a wrong command line. */
 export type AdminResult = {
   readonly exitCode: 0 | 1 | 2
   readonly json: string | null
   readonly message: string | null
 }
 
-/** Runs the command named by the arguments, then closes the context. Never throws. */
+/** Runs the command and closes the context. Returns errors as a result with exit code 1 or 2. */
 export async function runAdmin(args: readonly string[], context: CommandContext): Promise<AdminResult> {
   try {
     if (args.includes('--help') || args.includes('-h')) return { exitCode: 0, json: null, message: helpText() }
@@ -48,9 +48,10 @@ function commandFor(args: readonly string[]): Command {
 }
 
 const helpText = () =>
-  ['Commands, to be written after `npm run --silent admin --`:', ...commands.map(({ usage }) => `  ${usage}`)].join(
-    '\n',
-  )
+  [
+    'Usage: `npm run --silent admin -- COMMAND`, where COMMAND is one of:',
+    ...commands.map(({ usage }) => `  ${usage}`),
+  ].join('\n')
 
 function messageFor(error: unknown): string {
   if (!(error instanceof Error)) return `The command failed: ${String(error)}`

@@ -23,7 +23,7 @@ const options = {
   'chunk-size': { type: 'string' },
 } as const
 
-/** Parses the settings and the positional arguments. Throws one `UsageError` that lists every fault. */
+/** Throws one `UsageError` that lists every fault. */
 export function parseClientOptions(args: readonly string[]): {
   readonly settings: Partial<ApiClientSettings>
   readonly positionals: readonly string[]
@@ -45,18 +45,18 @@ export function parseClientOptions(args: readonly string[]): {
   const settings = {
     name: read(values.name, readName),
     permissions: read(values.permissions, readPermissions),
-    ratePerSecond: read(values.rate, orDefault(readWhole('--rate', 0, 1_000_000))),
+    ratePerSecond: read(values.rate, orDefault(parseWholeNumber('--rate', 0, 1_000_000))),
     allow: read(values.allow?.join(','), readAllow),
     signing: values.signing,
     region: read(values.region, orDefault(readRegion)),
     locale: read(values.locale, orDefault(readLocale)),
-    chunkSize: read(values['chunk-size'], orDefault(readWhole('--chunk-size', 10, 1_000))),
+    chunkSize: read(values['chunk-size'], orDefault(parseWholeNumber('--chunk-size', 10, 1_000))),
   }
   if (faults.length > 0) throw new UsageError(faults.join('\n'))
   return { settings: definedOf(settings), positionals }
 }
 
-/** Runs `parseArgs` or the parser of one option, and converts its errors to `UsageError`. */
+/** Converts the errors of `parseArgs` and of option parsers to `UsageError`. */
 export function asUsageErrors<T>(parse: () => T): T {
   try {
     return parse()
@@ -67,8 +67,8 @@ export function asUsageErrors<T>(parse: () => T): T {
   }
 }
 
-/** Parses a whole number between two bounds, both included. Throws `RangeError`. */
-export const readWhole = (option: string, least: number, most: number) => (text: string) => {
+/** Both bounds are included. The returned parser throws `RangeError`. */
+export const parseWholeNumber = (option: string, least: number, most: number) => (text: string) => {
   const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
   if (value >= least && value <= most) return value
   throw new RangeError(`${option} must be a whole number from ${least} to ${most}; it is "${text}".`)
@@ -120,6 +120,6 @@ function readLocale(text: string): Language {
   throw new RangeError(`--locale must be ${languages.join(' or ')}; it is "${text}".`)
 }
 
-/** Removes undefined members, so that spreading the result changes only the given settings. */
+/** Removes undefined members, because a spread of the result must not overwrite other settings. */
 const definedOf = (settings: { readonly [K in keyof ApiClientSettings]: ApiClientSettings[K] | undefined }) =>
   Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))

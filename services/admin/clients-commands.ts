@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { permissions } from '#schemas/http/contracts.ts'
 import type { ApiClientSettings, RegisteredClient, RegistryOutcome } from '#shared/ports/api-client-registry.ts'
-import { asUsageErrors, clientOptionsUsage, parseClientOptions, readWhole } from './client-options.ts'
+import { asUsageErrors, clientOptionsUsage, parseClientOptions, parseWholeNumber } from './client-options.ts'
 import { type Command, UsageError } from './command.ts'
 
 const defaults: Omit<ApiClientSettings, 'name'> = {
@@ -14,7 +14,7 @@ const defaults: Omit<ApiClientSettings, 'name'> = {
   chunkSize: null,
 }
 
-const shownOnce = 'Store the printed credentials: they are shown only now, and the service keeps no readable copy.'
+const shownOnce = 'Store the printed credentials now. No command can show them again.'
 
 export const clientsCommands: readonly Command[] = [
   {
@@ -31,7 +31,7 @@ export const clientsCommands: readonly Command[] = [
           api_key: client.apiKey,
           ...(client.signingSecret !== null && { signing_secret: client.signingSecret }),
         },
-        message: `${client.name} can send requests. ${shownOnce}`,
+        message: `Created the client "${client.name}". ${shownOnce}`,
       }
     },
   },
@@ -68,7 +68,10 @@ export const clientsCommands: readonly Command[] = [
       const { positionals } = asUsageErrors(() => parseArgs({ args: [...args], options: {}, allowPositionals: true }))
       const clientId = onlyClientId('clients revoke', positionals)
       const { client } = expectDone(clientId, await context.registry().revoke(clientId, context.clock.now()))
-      return { value: clientJson(client), message: 'Its requests are rejected within 5 s. A revocation is final.' }
+      return {
+        value: clientJson(client),
+        message: 'The service rejects all requests of this client within 5 s. A revocation cannot be undone.',
+      }
     },
   },
   {
@@ -115,14 +118,15 @@ function parseRotation(command: string, args: readonly string[], now: number) {
   const options = { grace: { type: 'string', default: '0' } } as const
   const { values, positionals } = asUsageErrors(() => parseArgs({ args: [...args], options, allowPositionals: true }))
   const clientId = onlyClientId(command, positionals)
-  const graceSeconds = asUsageErrors(() => readWhole('--grace', 0, maxGraceSeconds)(values.grace))
+  const graceSeconds = asUsageErrors(() => parseWholeNumber('--grace', 0, maxGraceSeconds)(values.grace))
   return { clientId, graceMs: graceSeconds * 1_000, now }
 }
 
 const validityOf = (what: string, graceMs: number) =>
-  graceMs === 0 ? `The former ${what} ends within 5 s.` : `The former ${what} stays valid for ${graceMs / 1_000} s.`
+  graceMs === 0
+    ? `The former ${what} becomes invalid within 5 s.`
+    : `The former ${what} stays valid for ${graceMs / 1_000} s.`
 
-/** Returns the outcome `done`. Throws an error with a message for every other outcome. */
 function expectDone(clientId: string, outcome: RegistryOutcome) {
   switch (outcome.is) {
     case 'done':
@@ -131,18 +135,17 @@ function expectDone(clientId: string, outcome: RegistryOutcome) {
       throw new Error(`There is no client ${clientId}. \`clients list\` shows all clients. Nothing was changed.`)
     case 'revoked':
       throw new Error(
-        `The client ${clientId} is revoked, which is final. Nothing was changed. Create a new client instead.`,
+        `The client ${clientId} is revoked. A revocation cannot be undone. Nothing was changed. Create a new client instead.`,
       )
     case 'not_signing':
       throw new Error(
-        `The client ${clientId} does not sign its imports. Nothing was changed. \`clients update ${clientId} --signing\` turns signing on.`,
+        `The client ${clientId} does not sign its imports. Nothing was changed. \`clients update ${clientId} --signing\` enables signing.`,
       )
     default:
       return outcome satisfies never
   }
 }
 
-/** The JSON of a client, without keys and secrets. */
 const clientJson = (client: RegisteredClient) => ({
   client_id: client.clientId,
   name: client.name,

@@ -3,11 +3,11 @@ import type { Clock } from '#shared/ports/clock.ts'
 import type { DeadLetterStore } from './dead-letters.ts'
 import type { ProjectionDeps } from './projection-switch.ts'
 
-/** What the commands work with. Each method reads its configuration and connects when it is called. */
+/** The dependencies of the commands. Each method reads the configuration and connects when a command calls it. */
 export type CommandContext = {
   readonly clock: Clock
   registry(): ApiClientRegistry & ApiClientCredentials
-  /** One sentence for each difference from the catalogue. */
+  /** Returns one sentence for each difference between the topics and the catalogue. */
   checkTopics(): Promise<readonly string[]>
   /** Creates missing topics. Throws when an existing topic differs. Returns the names of all topics. */
   applyTopics(): Promise<readonly string[]>
@@ -21,7 +21,7 @@ export type CommandContext = {
 export type CommandResult = { readonly value: unknown; readonly message?: string; readonly ok?: false }
 
 export type Command = {
-  /** The synopsis after `admin`. The words before the first argument or option are the command's name. */
+  /** The synopsis. The words before the first argument or option are the name of the command. */
   readonly usage: string
   run(args: readonly string[], context: CommandContext): Promise<CommandResult>
 }
@@ -36,7 +36,6 @@ export class UsageError extends Error {
   }
 }
 
-/** Throws `UsageError` when a command without arguments is given some. */
 export function rejectArguments(command: string, args: readonly string[]): void {
   if (args.length > 0) throw new UsageError(`${command} takes no arguments.`)
 }

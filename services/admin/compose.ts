@@ -29,7 +29,6 @@ import type { ProjectionDeps } from './projection-switch.ts'
 
 type Print = (line: string) => void
 
-/** The context on real Kafka and MongoDB. Reads configuration and connects only when a command uses a method. */
 export function composeAdmin(environment: Environment, print: Print = () => {}): CommandContext {
   const connections = createConnections(environment)
   const { openKafka, openMongo } = connections
@@ -109,7 +108,7 @@ function composeProjections({ openKafka, openMongo }: Connections, print: Print)
     createProjector({
       subscription: createSubscription({
         kafka,
-        // A new group gets all partitions. Nothing is committed.
+        // A group of its own, so that the build gets all partitions. It commits no offsets.
         groupId: `${topicPrefix}contact-import.projector.build.${randomUUID()}`,
         topics: [topics.imports.name, topics.deliveries.name],
         topicPrefix,

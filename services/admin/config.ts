@@ -7,17 +7,17 @@ import { kafkaAccessVariables, pick, variables } from '#shared/config/variables.
 const MongoConfig = Type.Object(pick(variables, 'MONGODB_URL', 'MONGODB_DATABASE', 'SECRETS_KEY'))
 const KafkaConfig = Type.Object(pick(variables, ...kafkaAccessVariables, 'KAFKA_PREFIX'))
 
-/** The database's address and key. Throws `ConfigInvalid`, or an error that names the variable to set. */
+/** Throws `ConfigInvalid`, or an error that names the variable to set. */
 export function loadMongoConfig(environment: Environment) {
   const running = runningSystem(environment)
   const MONGODB_URL = environment.MONGODB_URL || running.mongodbUrl
   if (!MONGODB_URL) throw addressMissing('MONGODB_URL', running)
-  // The key of the local system is used only for the local database.
+  // Use the key of the local system only for its own database.
   const key = environment.SECRETS_KEY || (MONGODB_URL === running.mongodbUrl ? running.secretsKey() : undefined)
   return loadConfig(MongoConfig, { ...environment, MONGODB_URL, SECRETS_KEY: key })
 }
 
-/** The brokers' addresses; otherwise as `loadMongoConfig`. */
+/** Throws `ConfigInvalid`, or an error that names the variable to set. */
 export function loadKafkaConfig(environment: Environment) {
   const running = runningSystem(environment)
   const KAFKA_BROKERS = environment.KAFKA_BROKERS || running.kafkaBrokers
@@ -32,7 +32,7 @@ type RunningSystem = {
   readonly secretsKey: () => string | undefined
 }
 
-/** The system that `npm start` runs with this DATA_DIR. `npm start` writes its addresses to `services.json` there. */
+/** Reads the addresses that `npm start` writes to `services.json` in DATA_DIR. */
 function runningSystem({ DATA_DIR }: Environment): RunningSystem {
   const dataDir = resolve(DATA_DIR || '.data')
   const path = join(dataDir, 'services.json')
@@ -65,5 +65,5 @@ function parse(text: string | undefined): { readonly mongodbUrl?: unknown; reado
 const addressMissing = (variable: string, { path }: RunningSystem) =>
   new Error(
     `${variable} is not set, and ${path} has no address of a running system. Nothing was changed. ` +
-      `Start the system with npm start, set DATA_DIR to the folder it was started with, or set ${variable}.`,
+      `Start the system with npm start, set DATA_DIR to the data folder of the running system, or set ${variable}.`,
   )

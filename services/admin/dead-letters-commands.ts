@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { type DeadLetterSummary, type UnreadableReason, unreadableReasons } from '#schemas/events/dead-letter.ts'
 import type { DeadLetter } from '#shared/domain/dead-letters/dead-letter.ts'
 import { timestampOf } from '#shared/domain/instant.ts'
-import { asUsageErrors, readWhole } from './client-options.ts'
+import { asUsageErrors, parseWholeNumber } from './client-options.ts'
 import { type Command, UsageError } from './command.ts'
 import type { DeadLetterStore } from './dead-letters.ts'
 import { createThrottle } from './throttle.ts'
@@ -92,8 +92,8 @@ function readOptions(command: string, args: readonly string[], taken: readonly (
     (reasons.size === 0 || reasons.has(reason)) && (ids.size === 0 || ids.has(id))
   return {
     matches,
-    limit: asUsageErrors(() => readWhole('--limit', 1, 10_000)(values.limit)),
-    rate: asUsageErrors(() => readWhole('--rate', 1, 10_000)(values.rate)),
+    limit: asUsageErrors(() => parseWholeNumber('--limit', 1, 10_000)(values.limit)),
+    rate: asUsageErrors(() => parseWholeNumber('--rate', 1, 10_000)(values.rate)),
     dryRun: values['dry-run'],
   }
 }

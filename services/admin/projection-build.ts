@@ -6,14 +6,14 @@ import type { Projector } from '#shared/read-model/projector.ts'
 type Deps = {
   readonly active: FoldPositions
   readonly target: FoldPositions
-  /** Creates a projector into the target that folds only records below the limits. */
+  /** Creates a projector that writes to the target and reads only records below the limits. */
   readonly projectorWith: (limitOf: (partition: TopicPartition) => number) => Projector
   readonly pause: (ms: number) => Promise<void>
   readonly print: (line: string) => void
   readonly now: () => number
 }
 
-const places: readonly TopicPartition[] = [topics.imports, topics.deliveries].flatMap(({ name: topic }) =>
+const topicPartitions: readonly TopicPartition[] = [topics.imports, topics.deliveries].flatMap(({ name: topic }) =>
   Array.from({ length: partitionCount }, (_, partition) => ({ topic, partition })),
 )
 const pollEveryMs = 200
@@ -22,25 +22,25 @@ const printEveryMs = 2_000
 export type ProjectionBuild = {
   start(): Promise<void>
   stop(): Promise<void>
-  /** Resolves when the target has every event that the active collection has at the time of the call. */
+  /** Resolves when the target has every event that the active collection had at the time of the call. */
   caughtUp(): Promise<void>
   folded(): { readonly events: number; readonly seconds: number }
 }
 
 /**
- * Folds the log into the target up to the positions of the active collection, never further: finished jobs are
- * announced before the active positions advance, so the projector can continue from the target without a gap.
+ * Projects the log into the target up to the positions of the active collection. Beyond these positions, finished jobs
+ * are not announced yet; a projector that continued from there would never announce them.
  */
 export function createProjectionBuild(deps: Deps): ProjectionBuild {
   const { active, target, pause, now } = deps
   let limits: ReadonlyMap<string, number> = new Map()
   let started = { at: 0, events: 0 }
-  const limitOf = (place: TopicPartition) => limits.get(keyOf(place)) ?? 0
+  const limitOf = (topicPartition: TopicPartition) => limits.get(keyOf(topicPartition)) ?? 0
   const projector = deps.projectorWith(limitOf)
   const printProgress = createProgressPrinter(deps)
 
   async function refreshLimits(): Promise<void> {
-    const positions = await active.positions(places)
+    const positions = await active.positions(topicPartitions)
     limits = new Map(positions.map((position) => [keyOf(position), position.offset]))
     projector.wake()
   }
@@ -52,7 +52,7 @@ export function createProjectionBuild(deps: Deps): ProjectionBuild {
 
   return {
     async start() {
-      started = { at: now(), events: sum(await target.positions(places)) }
+      started = { at: now(), events: sum(await target.positions(topicPartitions)) }
       await refreshLimits()
       await projector.start()
     },
@@ -62,8 +62,7 @@ export function createProjectionBuild(deps: Deps): ProjectionBuild {
       const wanted = limits
       for (;;) {
         const reached = projector.reached()
-        // Until every partition is open, the number of remaining events is unknown.
-        const isOpen = reached.length === places.length
+        const isOpen = reached.length === topicPartitions.length
         printProgress(isOpen ? { ...folded(), remaining: sum(reached.map(missingAt)) } : null)
         if (isOpen && reached.every((position) => position.offset >= (wanted.get(keyOf(position)) ?? 0))) return
         await pause(pollEveryMs)

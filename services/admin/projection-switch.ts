@@ -11,7 +11,6 @@ import type { ProjectionBuild } from './projection-build.ts'
 export type ProjectionDeps = {
   readonly projections: ProjectionStates & ProjectionRevisions & ProjectionLease
   readonly comparison: ProjectionComparison
-  /** A build that folds the log into `target`, up to the positions of `active`. */
   createBuild(options: {
     readonly active: string
     readonly target: string
@@ -23,22 +22,21 @@ export type ProjectionDeps = {
   readonly print: (line: string) => void
 }
 
-/** The projector checks for a new revision each second; a rebalance may delay it. */
+/** The projector reads the revision each second. A rebalance may delay this. */
 const confirmWithinMs = 15_000
-/** A query service reads the state each second. Until then the former collection is kept up to date. */
+/** A query service reads the state each second, and may read the former collection until then. */
 const settleMs = 3_000
 const pollEveryMs = 250
 const renewEveryMs = 5_000
 const maxRounds = 10
 
-/** The functions that need the lease. Both throw when the lease is lost. */
+/** Both functions throw when another command acquired the lease. */
 export type HeldLease = {
   change(next: Omit<ProjectionState, 'revision'>): Promise<ProjectionState>
-  /** Waits, and renews the lease. */
+  /** Renews the lease after the wait. */
   readonly pause: (ms: number) => Promise<void>
 }
 
-/** Runs `work` with the lease of this holder and releases it afterwards. */
 export async function withLease<T>(
   { projections, now, pause }: ProjectionDeps,
   holder: string,
@@ -47,7 +45,7 @@ export async function withLease<T>(
   let renewedAt = now()
   const lost = () =>
     new Error(
-      'Another command took over and changes the projections now. This command stopped, and the collection it built is discarded.',
+      'The lease of this command expired and another command acquired it. This command stopped. `projections show` prints the current state.',
     )
   const lease: HeldLease = {
     async change(next) {
@@ -69,7 +67,7 @@ export async function withLease<T>(
   }
 }
 
-/** Compares both collections. Looks at differing documents again, because one collection may be slightly behind. */
+/** Compares both collections. Compares differing documents again, because one collection may have newer events. */
 export async function compareUntilSettled(
   { comparison, pause, print }: ProjectionDeps,
   build: ProjectionBuild,
@@ -84,7 +82,7 @@ export async function compareUntilSettled(
     await build.caughtUp()
     const ids = differences.map(({ jobId }) => jobId)
     const explained = await comparison.explain(active, target, ids)
-    // A missing job may settle too: its document is saved before the position that lets the build read its events.
+    // Repeat for a missing job: the projector saves the document before the position up to which the build reads.
     const areFinal = explained.every(({ is }) => is === 'changed' || is === 'added')
     const isSettled = explained.length === differences.length && areFinal
     differences = explained
@@ -95,8 +93,8 @@ export async function compareUntilSettled(
 }
 
 /**
- * Makes `target` the active collection. May be killed at any step: the projector continues from stored positions, and
- * an unfinished switch leaves two collections up to date instead of one.
+ * Makes `target` the active collection. A kill at any step loses no event, because the projector continues from the
+ * stored positions. After a kill, the projector may keep updating two collections.
  */
 export async function switchTo(
   deps: ProjectionDeps,
@@ -122,7 +120,7 @@ export async function switchTo(
   return settled
 }
 
-/** Whether every partition that ever had a projector confirmed this revision within 15 s. */
+/** Returns true when each partition that ever had a projector confirms the revision in time. */
 async function untilConfirmed({ projections, now }: ProjectionDeps, lease: HeldLease, revision: number) {
   const startedAt = now()
   const all = new Set(await projections.confirmed(0))

@@ -26,7 +26,7 @@ export const projectionsCommands: readonly Command[] = [
   },
 ]
 
-/** check: compare only. safe: switch unless jobs would be lost. force: switch in any case. */
+/** check: compare only. safe: switch unless jobs are missing in the log. force: always switch. */
 type RebuildMode = 'check' | 'safe' | 'force'
 const differencesListed = 100
 
@@ -35,7 +35,7 @@ function rebuildMode(args: readonly string[]): RebuildMode {
   if (unknown !== undefined)
     throw new UsageError(`projections rebuild takes only --check or --force, not "${unknown}".`)
   const [check, force] = [args.includes('--check'), args.includes('--force')]
-  if (check && force) throw new UsageError('projections rebuild takes either --check or --force.')
+  if (check && force) throw new UsageError('projections rebuild takes either --check or --force, not both.')
   if (check) return 'check'
   return force ? 'force' : 'safe'
 }
@@ -49,7 +49,7 @@ type Task = {
 
 const rejected = (message: string): CommandResult => ({ value: null, ok: false, message })
 
-/** Acquires the lease, runs `work` with a started build, and drops the target if `work` did not make it active. */
+/** Acquires the lease and runs `work` with a started build. Drops the target if it is not in use afterwards. */
 async function withBuild(
   deps: ProjectionDeps,
   kind: 'new' | 'previous',
@@ -57,10 +57,11 @@ async function withBuild(
 ): Promise<CommandResult> {
   const { projections } = deps
   const acquired = await projections.acquire(randomUUID(), kind, deps.now())
-  if (acquired.is === 'no_previous') return rejected('There is no earlier collection. Nothing was changed.')
+  if (acquired.is === 'no_previous')
+    return rejected('There is no previous collection to switch back to. Nothing was changed.')
   if (acquired.is === 'held') {
     return rejected(
-      `Another command works on ${acquired.by.collection}, or was killed within the last 30 seconds. Nothing was changed. Repeat the command later.`,
+      `Another command is working on ${acquired.by.collection}, or was killed in the last 30 seconds. Nothing was changed. Repeat the command later.`,
     )
   }
   const { collection: target, state } = acquired
@@ -82,7 +83,7 @@ async function rebuild(context: CommandContext, mode: RebuildMode): Promise<Comm
   const deps = context.projections()
   return await withBuild(deps, 'new', async (task) => {
     const { build, state, target } = task
-    deps.print(`Building ${target} from the beginning of the log. ${state.active} stays active meanwhile.`)
+    deps.print(`Building ${target} from the beginning of the log. Clients still read ${state.active}.`)
     await build.caughtUp()
     await deps.applyIndexes(target)
     const { documents, differences } = await compareUntilSettled(deps, build, { active: state.active, target })
@@ -94,7 +95,7 @@ async function rebuild(context: CommandContext, mode: RebuildMode): Promise<Comm
     }
     const missing = differences.filter(({ is }) => is === 'missing').length
     if (missing > 0 && mode !== 'force') {
-      const message = `${missing} jobs of ${state.active} are not in the log. The new collection was removed and nothing was switched. With --force the new collection becomes active without these jobs.`
+      const message = `${missing} jobs of ${state.active} are not in the log. The new collection was removed, and ${state.active} stays active. To switch without these jobs, repeat the command with --force.`
       return { value: { collection: null, ...summary }, ok: false, message }
     }
     await switchTo(deps, task.lease, task)
@@ -106,14 +107,14 @@ async function rebuild(context: CommandContext, mode: RebuildMode): Promise<Comm
 function rateOf({ print }: ProjectionDeps, build: ProjectionBuild) {
   const { events, seconds } = build.folded()
   const rate = Math.round(events / Math.max(seconds, 0.001))
-  print(`${events} events folded in ${seconds.toFixed(1)} s, ${rate} per second.`)
+  print(`${events} events processed in ${seconds.toFixed(1)} s, ${rate} per second.`)
   return { events, seconds: Number(seconds.toFixed(1)), events_per_second: rate }
 }
 
 async function rollback(context: CommandContext): Promise<CommandResult> {
   const deps = context.projections()
   return await withBuild(deps, 'previous', async (task) => {
-    deps.print(`Bringing ${task.target} up to date. ${task.state.active} stays active meanwhile.`)
+    deps.print(`Adding the missing events to ${task.target}. Clients still read ${task.state.active}.`)
     await task.build.caughtUp()
     await deps.applyIndexes(task.target)
     const { active, previous } = await switchTo(deps, task.lease, task)

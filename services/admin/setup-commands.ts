@@ -26,7 +26,10 @@ export const setupCommands: readonly Command[] = [
       rejectArguments('indexes apply', args)
       const indexes = await context.applyIndexes()
       const created = indexes.filter(({ is }) => is === 'created').length
-      return { value: { indexes }, message: `Created ${created} of ${indexes.length} indexes; the others exist.` }
+      return {
+        value: { indexes },
+        message: `Created ${created} of ${indexes.length} indexes; the others already exist.`,
+      }
     },
   },
 ]

@@ -7,7 +7,7 @@ type Options = {
   readonly pause?: (ms: number) => Promise<unknown>
 }
 
-/** Returns a function that waits so that its calls end at most `perSecond` times a second, evenly spaced, without bursts. */
+/** Returns a function that delays its calls to at most `perSecond` per second, evenly spaced. Unused time allows no burst. */
 export function createThrottle({ perSecond, clock, pause = pauseFor }: Options): () => Promise<void> {
   let next = Number.NEGATIVE_INFINITY
   return async () => {

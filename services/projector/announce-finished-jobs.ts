@@ -6,9 +6,8 @@ import type { EventAppender, NewRecord } from '#shared/ports/event-log.ts'
 import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
 
 /**
- * Appends the outcome of each finished job to the topic `contact-import.jobs`, before the documents are saved. After a
- * crash in between, the same event is appended again with the same id, so that none is lost. Throws `DependencyLost`
- * unless the log acknowledged every event.
+ * Appends the outcome of each finished job to the topic `contact-import.jobs`. Repeated calls append the same event with
+ * the same id. Throws `DependencyLost` unless the log acknowledged every event.
  */
 export const createAnnounceFinishedJobs = ({ appender }: { readonly appender: EventAppender }) =>
   async function announceFinishedJobs(finished: readonly ImportJobDocument[]): Promise<void> {

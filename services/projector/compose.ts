@@ -23,15 +23,14 @@ import { readVersion } from '#shared/runtime/version.ts'
 import { createAnnounceFinishedJobs } from './announce-finished-jobs.ts'
 import type { ProjectorConfig } from './config.ts'
 
-/** A test wraps these ports to kill the process at a chosen point. */
+/** Tests wrap these ports to kill the process at a chosen point. */
 export type ProjectorPorts = { storeOf(collection: string): ReadModelStore; readonly appender: EventAppender }
 type Instrument = (ports: ProjectorPorts) => ProjectorPorts
 
 const groupId = 'contact-import.projector'
-/** How often the projector checks for another active collection or a restored database. */
-const followEveryMs = 1_000
+const checkEveryMs = 1_000
 
-/** The parts of the projector without its HTTP listener, in the order they start. */
+/** The parts of the projector without the HTTP server, in start order. */
 export function projectorParts(config: ProjectorConfig, log: Log, instrument: Instrument = (ports) => ports) {
   const topicPrefix = config.KAFKA_PREFIX
   const kafka = createKafka({
@@ -69,7 +68,12 @@ export function projectorParts(config: ProjectorConfig, log: Log, instrument: In
     { name: 'event log probe', start: async () => {}, stop: () => probe.stop() },
     { name: 'jobs lane', start: () => lane.start(), stop: () => lane.stop() },
     { name: 'projector', start: () => projector.start(), stop: () => projector.stop() },
-    periodicTask({ name: 'following the read model', everyMs: followEveryMs, work: () => projector.follow(), log }),
+    periodicTask({
+      name: 'checking the collections',
+      everyMs: checkEveryMs,
+      work: () => projector.reopenChanged(),
+      log,
+    }),
   ]
   return { parts, checks: { database: () => mongo.probe(1_500), event_log: () => probe.probe(1_500) } }
 }
@@ -85,7 +89,6 @@ export async function composeProjector(
   return [...parts, httpServer({ app, host: config.HTTP_HOST, port: config.HTTP_PORT })]
 }
 
-/** The active collection, and during a switch the one alongside. */
 const collectionsOf = (
   projections: ProjectionStates & ProjectionRevisions,
   storeOf: ProjectorPorts['storeOf'],

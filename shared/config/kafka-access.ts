@@ -6,7 +6,7 @@ import { kafkaAccessVariables, pick, variables } from './variables.ts'
 const KafkaAccess = Type.Object(pick(variables, ...kafkaAccessVariables))
 type KafkaAccess = Readonly<Static<typeof KafkaAccess>>
 
-/** The brokers' addresses, TLS and SASL settings for the Kafka adapter. Reads the certificate and key files. */
+/** Returns the connection settings of the Kafka adapter. Reads the certificate and key files. */
 export function kafkaAccess(config: KafkaAccess) {
   const { KAFKA_TLS_CA: ca, KAFKA_TLS_CERT: cert, KAFKA_TLS_KEY: key, KAFKA_SASL_MECHANISM: mechanism } = config
   const files = Object.entries({ ca, cert, key }).flatMap(([name, path]) =>

@@ -4,7 +4,7 @@ import { formats } from './parse.ts'
 
 export type ConfigFault = { readonly variable: string; readonly fault: string }
 
-/** The environment does not match the schema. The message lists every fault and shows no confidential value. */
+/** The environment does not match the schema. The message lists every fault, without confidential values. */
 export class ConfigInvalid extends Error {
   readonly code = 'config_invalid'
   readonly faults: readonly ConfigFault[]
@@ -29,7 +29,7 @@ export function loadConfig<T extends TObject>(schema: T, env: Environment): Read
   const data = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''))
   const combined = combinationFaults(schema.properties, data)
   try {
-    // A copy, because env-schema changes the schema and Ajv caches compiled schemas by identity.
+    // Copy the schema, because env-schema changes it and Ajv caches compiled schemas by object identity.
     const config = envSchema<Static<T>>({ schema: structuredClone(schema), data, env: false, ajv: { customOptions } })
     if (combined.length > 0) throw new ConfigInvalid(combined)
     return Object.freeze(config)
@@ -52,7 +52,6 @@ function customOptions(ajv: Ajv): Ajv {
   return ajv
 }
 
-/** The variables that Ajv reports as invalid, or undefined when the error is not Ajv's. */
 function faultyVariables(error: unknown): ReadonlySet<string> | undefined {
   if (!(error instanceof Error && 'errors' in error && Array.isArray(error.errors))) return undefined
   return new Set(error.errors.map((one) => String(one.params?.missingProperty ?? one.instancePath.split('/')[1])))
@@ -65,7 +64,7 @@ function describe(variable: string, schema: TSchema | undefined, value: string |
   return `${must}; it is ${JSON.stringify(value.slice(0, 100))}.`
 }
 
-/** Completes "must be …": `expects` of the schema, or a text from its keywords. */
+/** The text after "NAME must be" in an error message. */
 export function expectation(schema: TSchema): string {
   if (typeof schema.expects === 'string') return schema.expects
   if (Array.isArray(schema.anyOf)) return `one of ${schema.anyOf.map((option: TSchema) => option.const).join(', ')}`
@@ -110,8 +109,7 @@ const combinations: readonly Combination[] = [
   },
 ]
 
-/** The faults of variables that are valid one by one but not together. Checks the `taken` variables; shows no value. */
-const combinationFaults = (taken: Readonly<Record<string, unknown>>, values: Values): readonly ConfigFault[] =>
+const combinationFaults = (checked: Readonly<Record<string, unknown>>, values: Values): readonly ConfigFault[] =>
   combinations
-    .filter(({ variable, wrong }) => Object.hasOwn(taken, variable) && wrong(values))
+    .filter(({ variable, wrong }) => Object.hasOwn(checked, variable) && wrong(values))
     .map(({ variable, must }) => ({ variable, fault: `${variable} must ${must}.` }))

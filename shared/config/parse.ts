@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { BlockList, isIP } from 'node:net'
 
-// Parsers of variables. All throw `RangeError` on invalid text.
+// The exported parsers throw `RangeError` for invalid text.
 
 const list = (text: string): readonly string[] =>
   text
@@ -13,7 +13,7 @@ function refuse(what: string): never {
   throw new RangeError(`Not ${what}.`)
 }
 
-/** Parses `host:port,host:port`. IPv6 addresses are in brackets. */
+/** Parses `host:port,host:port`. An IPv6 address must be in brackets. */
 export function parseBrokers(text: string): readonly string[] {
   const brokers = list(text)
   const ok = brokers.every((broker) => {
@@ -25,7 +25,7 @@ export function parseBrokers(text: string): readonly string[] {
 
 const unitsInMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
 
-/** Parses durations such as `500ms,2s,1.5m,1h` to milliseconds. `none` gives an empty list. */
+/** Parses durations such as `500ms,2s,1.5m,1h` to milliseconds. Returns an empty list for `none`. */
 export function parseDurations(text: string): readonly number[] {
   if (text.trim() === 'none') return []
   const durations = list(text).map((entry) => {
@@ -35,7 +35,7 @@ export function parseDurations(text: string): readonly number[] {
   return durations.length > 0 && durations.every(Number.isSafeInteger) ? durations : refuse('a list of durations')
 }
 
-/** Parses IPv4 and IPv6 addresses and CIDR blocks. The empty text gives an empty list. */
+/** Parses IP addresses and CIDR blocks. Returns an empty list for an empty text. */
 export function parseAddressBlocks(text: string): readonly string[] {
   const blocks = list(text)
   return blocks.every(isAddressBlock) ? blocks : refuse('a list of CIDR blocks')
@@ -51,7 +51,7 @@ function isAddressBlock(block: string): boolean {
   return true
 }
 
-/** Parses an http or https URL without credentials, because URLs appear in logs and traces. */
+/** Parses an http or https URL. Rejects credentials, because URLs appear in logs and traces. */
 export function parseHttpUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : refuse('a URL')
   const ok = (url.protocol === 'http:' || url.protocol === 'https:') && url.username === '' && url.password === ''
@@ -65,8 +65,8 @@ export function parseSecretsKey(text: string): Buffer {
 }
 
 /**
- * Splits signing secrets, newest first: each 24 to 64 bytes in base64, with or without the prefix `whsec_`
- * (Standard Webhooks, "Signature scheme"). A rotation has more than one.
+ * Splits a list of signing secrets, the newest first. Each secret has 24 to 64 bytes in base64, with or without the
+ * prefix `whsec_` (Standard Webhooks, "Signature scheme").
  */
 export function parseWebhookSecrets(text: string): readonly string[] {
   const secrets = list(text)
@@ -77,7 +77,7 @@ export function parseWebhookSecrets(text: string): readonly string[] {
   return ok && secrets.length > 0 ? secrets : refuse('Standard Webhooks secrets')
 }
 
-/** `Buffer.from` ignores characters that are not base64; this function throws. */
+/** Throws on characters that are not base64; `Buffer.from` ignores them. */
 function fromBase64(text: string): Buffer {
   const bytes = Buffer.from(text, 'base64')
   const same = bytes.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '')
@@ -93,7 +93,6 @@ const accepts = (parse: (text: string) => unknown) => (text: string) => {
   }
 }
 
-/** The formats that `variables.ts` names. A value is valid when its parser accepts it. */
 export const formats: Readonly<Record<string, (text: string) => boolean>> = {
   'address-blocks': accepts(parseAddressBlocks),
   brokers: accepts(parseBrokers),

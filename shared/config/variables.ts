@@ -1,8 +1,8 @@
 import { type StringOptions, type TSchema, Type } from '@sinclair/typebox'
 
 /**
- * The schema of every environment variable. `description` and `unit` go into the generated reference. `expects`
- * completes the error "NAME must be …". No message shows the value of a `confidential` variable.
+ * `description` and `unit` appear in the generated reference. `expects` appears in errors after "NAME must be". No
+ * error shows the value of a `confidential` variable.
  */
 const text = (description: string, options: StringOptions & { expects: string; confidential?: true }) =>
   Type.String({ description, ...options })
@@ -77,7 +77,7 @@ const backing = {
     }),
   ),
   KAFKA_SASL_PASSWORD: Type.Optional(
-    text('The SASL password.', { minLength: 1, expects: 'the password of that user', confidential: true }),
+    text('The SASL password.', { minLength: 1, expects: 'the password of KAFKA_SASL_USERNAME', confidential: true }),
   ),
   MONGODB_URL: text('The connection string of a MongoDB replica set.', {
     format: 'mongodb-url',
@@ -114,7 +114,7 @@ const aiSystem = {
   ),
   AI_SYSTEM_SIGNING_SECRET: Type.Optional(
     text(
-      'The secret that signs each chunk (Standard Webhooks). Two secrets separated by a comma give two signatures, for a rotation.',
+      'The secret that signs each chunk (Standard Webhooks). During a rotation, set two secrets separated by a comma; each chunk then has two signatures.',
       {
         format: 'webhook-secrets',
         expects: '24 to 64 bytes in base64, with or without the prefix whsec_',
@@ -186,7 +186,7 @@ const idempotency = {
     maximum: 3600,
   }),
   IDEMPOTENCY_WAIT_SECONDS: Type.Number({
-    description: 'How long a duplicate request waits for the first request before it gets 409.',
+    description: 'How long a duplicate request waits for the first request before the service responds with 409.',
     unit: seconds,
     default: 10,
     minimum: 0,
@@ -236,7 +236,7 @@ const observability = {
     { description: 'The lowest level of log lines that are written.', default: 'info' },
   ),
   OTEL_EXPORTER_OTLP_ENDPOINT: Type.Optional(
-    text('The OTLP/HTTP endpoint for traces and metrics. Without it, none are sent.', {
+    text('The OTLP/HTTP endpoint for traces and metrics. Without it, traces and metrics are not sent.', {
       format: 'http-url',
       expects: 'an http:// or https:// address without credentials',
     }),
@@ -261,7 +261,6 @@ export const variables = {
 }
 export type VariableName = keyof typeof variables
 
-/** The variables of every process that connects to Kafka. */
 export const kafkaAccessVariables = [
   'KAFKA_BROKERS',
   'KAFKA_TLS',

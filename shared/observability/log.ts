@@ -7,15 +7,13 @@ export type { Log, LogFields } from '#shared/runtime/log.ts'
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
 
-/** Where lines go. */
 export type LogDestination = { write(line: string): unknown }
 
 export type LogOptions = { readonly level: LogLevel; readonly service: string; readonly destination?: LogDestination }
 
 /**
- * Writes JSON lines to `destination`, by default stdout: `level`, `time` (RFC 3339), `service`, the fields, `msg`.
- * Replaces contacts, phone numbers, keys and secrets in the fields (see `redaction.ts`). Warnings and errors are
- * written at once, together with the lines buffered before them.
+ * Writes one JSON object per line to `destination` (default: stdout). `time` is in RFC 3339. Replaces contacts, phone
+ * numbers, keys and secrets in the fields. A warning or an error flushes the buffer.
  */
 export function createLog({ level, service, destination }: LogOptions): Log {
   const options = {
@@ -23,7 +21,7 @@ export function createLog({ level, service, destination }: LogOptions): Log {
     base: { service },
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: { level: (label: string) => ({ level: label }) },
-    serializers: { err: (described: unknown) => described }, // `redacted` keeps the chain of causes; pino's does not
+    serializers: { err: (described: unknown) => described }, // `redacted` keeps the causes of an error; the serializer of pino does not
   }
   if (destination !== undefined) return wrap(pino(options, destination), () => {})
   const stdout = bufferedStdout()
@@ -31,8 +29,8 @@ export function createLog({ level, service, destination }: LogOptions): Log {
 }
 
 /**
- * Buffers lines for up to 50 ms or 8 KiB, because one system call per line costs more than the line itself. Writes are
- * synchronous, so every exit of the process that runs JavaScript loses no line. SIGKILL can lose the last 50 ms.
+ * Buffers lines, because one system call per line is expensive. Writes are synchronous, so that the exit handler can
+ * write the rest. SIGKILL can lose the lines of the last 50 ms.
  */
 function bufferedStdout() {
   const stdout = openDestination({ dest: 1, sync: true, minLength: 8 * 1024, periodicFlush: 50 })

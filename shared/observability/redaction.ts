@@ -15,8 +15,8 @@ export function redacted(fields: Readonly<Record<string, unknown>>): Record<stri
 }
 
 /**
- * Copies with one spread and then replaces the unsafe members, which is faster than filling an object member by member.
- * The spread copies an own member named `__proto__` as a member, so replacing it changes no prototype.
+ * One spread is faster than a copy member by member. The spread copies `__proto__` as an own member, so that assigning
+ * to it does not change the prototype.
  */
 function copied(from: object, depth: number): Record<string, unknown> {
   const copy: Record<string, unknown> = { ...from }
@@ -27,7 +27,7 @@ function copied(from: object, depth: number): Record<string, unknown> {
   return copy
 }
 
-/** A number is a count under most withheld names (`contacts: 500`) and is kept. Under a phone's name it is a phone. */
+/** Keeps numbers under withheld names, because they are counts (`contacts: 500`), except under the names of phones. */
 function member(name: string, value: unknown, depth: number): unknown {
   const lower = name.toLowerCase()
   if (phoneNames.includes(lower) || (withheldNames.has(lower) && typeof value !== 'number')) return withheld
@@ -49,8 +49,8 @@ function plain(value: unknown, depth: number): unknown {
 const firstEntries = (value: object): object => Object.fromEntries(Object.entries(value).slice(0, maxEntries))
 
 /**
- * Copies only known members, because drivers attach whole documents and requests to their errors. The first lines of
- * the stack repeat the message and are dropped. The message of a SyntaxError quotes the text that was parsed.
+ * Copies only known members, because drivers attach whole documents and requests to errors. Removes the message from
+ * the stack. Withholds the message of a SyntaxError, because it quotes the parsed text.
  */
 function describedError(error: Error, depth: number): Record<string, unknown> {
   return {

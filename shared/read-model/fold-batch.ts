@@ -11,23 +11,23 @@ type Batch = {
   readonly store: ReadModelStore
   /** Records of one partition number, in offset order per topic. */
   readonly items: readonly FoldItem[]
-  /** The stored positions as the caller last saw them. */
+  /** The stored positions that the caller read or wrote last. */
   readonly stored: readonly Position[]
-  /** Called with the jobs that finish in this batch, before their documents are saved. May get a job twice. */
+  /** Called before the documents of finished jobs are saved. A repeated batch calls it again with the same jobs. */
   readonly announceFinishedJobs?: AnnounceFinishedJobs
 }
 
-/** Rejects when a job could not be announced; the batch is then folded again. */
+/** Rejects when a job could not be announced. The caller then repeats the batch. */
 export type AnnounceFinishedJobs = (finished: readonly ImportJobDocument[]) => Promise<void>
 
-/** Two owners of one partition need far fewer rounds, so more of them mean a bug. */
-const mostRounds = 20
+/** More rounds mean a bug: two owners of one partition need far fewer. */
+const maxRounds = 20
 
 /**
- * Folds records of one partition number into the documents, then advances the positions. Idempotent: a document stores
- * the offsets it was folded from, and positions are written last. Returns the positions that are stored now, or null
- * when the database was restored to an earlier state: the caller must read again from the stored positions. No document
- * that lacks an event was written.
+ * Applies records of one partition number to the documents, then advances the positions. Idempotent: each document
+ * stores its applied offsets, and positions are written last. Returns the stored positions, or null when the database
+ * was restored to an earlier state. After null, the caller must read again from the stored positions; this call wrote
+ * no document that lacks an event.
  */
 export async function foldBatch({
   store,
@@ -37,41 +37,45 @@ export async function foldBatch({
 }: Batch): Promise<readonly Position[] | null> {
   const byJob = groupByJob(items)
   let known = stored
-  let open = [...byJob.keys()]
-  for (let round = 1; open.length > 0; round += 1) {
-    if (round > mostRounds) throw new Error(`Another writer changed the same documents ${mostRounds} times.`)
-    const documents = await store.load(open)
-    // Read positions after documents: documents loaded after a restore may lack events before the known positions.
+  let unsaved = [...byJob.keys()]
+  for (let round = 1; unsaved.length > 0; round += 1) {
+    if (round > maxRounds) throw new Error(`Another writer changed the same documents ${maxRounds} times.`)
+    const documents = await store.load(unsaved)
+    // Read positions after documents, to detect a restore before or during the load.
     const found = await store.positions(known)
     if (isBehind(found, known)) return null
     known = found
-    const changes = open.flatMap((jobId) => changeOf(documents.get(jobId) ?? null, byJob.get(jobId) ?? []))
+    const changes = unsaved.flatMap((jobId) => changeOf(documents.get(jobId) ?? null, byJob.get(jobId) ?? []))
     const finished = changes.filter(
       ({ document }) => isFinished(document) && !isFinished(documents.get(document._id) ?? null),
     )
     if (finished.length > 0) await announceFinishedJobs?.(finished.map(({ document }) => document))
-    open = changes.length === 0 ? [] : [...(await store.save(changes))]
+    unsaved = changes.length === 0 ? [] : [...(await store.save(changes))]
   }
   const reached = positionsAfter(items, known)
-  const advances = reached.map(({ offset: to, ...place }) => ({ ...place, to, from: offsetAt(known, place) }))
+  const advances = reached.map(({ offset: to, ...topicPartition }) => ({
+    ...topicPartition,
+    to,
+    from: offsetAt(known, topicPartition),
+  }))
   return (await store.advance(advances)) ? reached : null
 }
 
 /**
- * Returns the stored positions to read from. Stores a position for each partition that has none, so that a missing
- * position later shows that the database was emptied. Throws when it is emptied during this call.
+ * Returns the stored positions. First stores the beginning of each partition without a position, so that a missing
+ * position later means that the database was restored. Throws when a restore deletes a position during this call.
  */
 export async function openPositions(
   store: FoldPositions,
   beginnings: readonly Position[],
 ): Promise<readonly Position[]> {
-  await store.advance(beginnings.map(({ offset: to, ...place }) => ({ ...place, from: null, to })))
+  await store.advance(beginnings.map(({ offset: to, ...topicPartition }) => ({ ...topicPartition, from: null, to })))
   const found = await store.positions(beginnings)
   if (found.length < beginnings.length) throw new Error('The database was restored while its positions were read.')
   return found
 }
 
-/** Whether a stored position is missing or lower than known: the database was restored to an earlier state. */
+/** True when a stored position is missing or lower than the known one: the database was restored to an earlier state. */
 export const isBehind = (found: readonly Position[], known: readonly Position[]): boolean =>
   known.some((one) => (offsetAt(found, one) ?? -1) < one.offset)
 
@@ -107,5 +111,5 @@ function positionsAfter(items: readonly FoldItem[], stored: readonly Position[])
 const isSame = (one: TopicPartition, other: TopicPartition): boolean =>
   one.topic === other.topic && one.partition === other.partition
 
-const offsetAt = (positions: readonly Position[], place: TopicPartition): number | null =>
-  positions.find((one) => isSame(one, place))?.offset ?? null
+const offsetAt = (positions: readonly Position[], topicPartition: TopicPartition): number | null =>
+  positions.find((one) => isSame(one, topicPartition))?.offset ?? null

@@ -6,12 +6,12 @@ import type { LogRecord } from '#shared/ports/event-log.ts'
 import type { Position } from '#shared/ports/subscription.ts'
 import type { Log } from '#shared/runtime/log.ts'
 
-/** A record's position and its event; null if the event does not change the read model. */
+/** The position of a record, and its event or null if the record does not change the read model. */
 export type FoldItem = Position & { readonly event: JobEvent | null }
 
 /**
- * Keeps no reference to the record's bytes. Logs an unreadable record without its content and returns no event for it.
- * `ChunkPlanned` is not parsed: the read model takes everything it needs from `ImportAccepted`.
+ * Keeps no reference to the bytes of the record. Logs an unreadable record without its content and returns the event
+ * null. Does not parse `ChunkPlanned`, because `ImportAccepted` has all that the read model needs.
  */
 export function toFoldItem(record: LogRecord, log: Log): FoldItem {
   const { topic, partition, offset } = record

@@ -7,11 +7,10 @@ import { type AnnounceFinishedJobs, foldBatch, isBehind, openPositions, type Rea
 import { type FoldItem, toFoldItem } from './fold-item.ts'
 import { createPartitionQueue, type PartitionQueue } from './partition-queue.ts'
 
-/** The collections that events are written to. */
 export type ReadModelCollections = {
-  /** The active collection comes first. `revision` grows with every change of the collections. */
+  /** The active collection is the first. `revision` grows with every change of the collections. */
   current(): Promise<{ readonly revision: number; readonly stores: readonly ReadModelStore[] }>
-  /** Called when this partition's events are written to the collections of this revision, and to no others. */
+  /** Called when the projector writes this partition only to the collections of this revision. */
   confirm(partition: number, revision: number): Promise<void>
 }
 
@@ -20,21 +19,21 @@ export type PartitionProjectorDeps = {
   readonly collections: ReadModelCollections
   /** Records at or above this offset wait for `wake`. Default: no limit. */
   readonly limitOf?: (partition: TopicPartition) => number
-  /** Called with the jobs that finish in the active collection. A rebuild announces nothing. */
+  /** Called with the jobs that finish in the active collection. Undefined in a rebuild. */
   readonly announceFinishedJobs?: AnnounceFinishedJobs
   readonly pause?: (ms: number) => Promise<void>
   readonly log: Log
 }
 
-/** Projects one partition number of both topics, one batch after the other. */
+/** Projects one partition number of both topics, one batch at a time. */
 export type PartitionProjector = {
   records(records: readonly LogRecord[]): void
   wake(): void
-  /** Opens the partition again if the collections changed or the database was restored to an earlier state. */
-  follow(revision: number): Promise<void>
-  /** The next offset to fold in every collection; empty while the partition is not open. */
+  /** Reopens the partition if the collections changed or the database was restored to an earlier state. */
+  reopenIfChanged(revision: number): Promise<void>
+  /** Per topic, the lowest next offset of all collections. Empty while the partition is not open. */
   reached(): readonly Position[]
-  /** Ends the projection. Resolves when the batch being written is finished. Idempotent. */
+  /** Resolves when the batch being written is finished. Idempotent. */
   close(): Promise<void>
 }
 
@@ -48,7 +47,7 @@ type Reading = {
   readonly paused: Set<TopicName>
 }
 
-/** `finished` resolves when the last batch is written or given up. */
+/** `finished` resolves when no batch is being written. */
 type State =
   | { readonly is: 'opening'; readonly finished: Promise<void> }
   | { readonly is: 'idle'; readonly reading: Reading }
@@ -57,7 +56,7 @@ type State =
 
 type Source = { readonly partition: number; readonly topics: readonly TopicPartition[] }
 
-/** Starts to open the partition when `former`, the work of the partition's former projector, has ended. */
+/** Opens the partition after `former` resolves: the former projector of the partition may still write a batch. */
 export function createPartitionProjector(
   deps: PartitionProjectorDeps,
   source: Source,
@@ -68,14 +67,14 @@ export function createPartitionProjector(
   return {
     records(records) {
       const reading = readingOf(partition.state)
-      // Drops records that were fetched before the partition was opened: they are read again.
+      // Drop records that were fetched before the partition was opened. The subscription reads them again.
       if (reading === null) return
       reading.queue.add(records.map((record) => toFoldItem(record, deps.log)))
       controlFlow(partition, reading)
       foldWaiting(partition)
     },
     wake: () => foldWaiting(partition),
-    async follow(revision) {
+    async reopenIfChanged(revision) {
       const reading = readingOf(partition.state)
       const reason = reading && (await reasonToReopen(reading, revision))
       if (reason !== null && readingOf(partition.state) === reading) reopen(partition, reason)
@@ -140,7 +139,7 @@ async function foldBatches(partition: ProjectedPartition): Promise<void> {
 }
 
 const failures = {
-  opening: 'opening a partition failed; trying again',
+  opening: 'cannot open the partition; trying again',
   folding: 'writing the read model failed; trying again',
 } as const
 
@@ -164,7 +163,10 @@ const restored: ReopenReason = {
   level: 'warn',
   message: 'the database was restored to an earlier state; reading the missing events again',
 }
-const changed: ReopenReason = { level: 'info', message: 'the collections of the read model changed' }
+const changed: ReopenReason = {
+  level: 'info',
+  message: 'the collections of the read model changed; opening the partition again',
+}
 
 async function reasonToReopen({ revision, targets }: Reading, current: number): Promise<ReopenReason | null> {
   if (revision !== current) return changed
@@ -174,7 +176,6 @@ async function reasonToReopen({ revision, targets }: Reading, current: number): 
   return null
 }
 
-/** Reads from the stored positions, so that a restored database gets the events it lacks. */
 async function openReading({ deps, source }: ProjectedPartition): Promise<Reading> {
   const { subscription, collections } = deps
   const { revision, stores } = await collections.current()
@@ -185,7 +186,7 @@ async function openReading({ deps, source }: ProjectedPartition): Promise<Readin
   return { revision, beginnings, targets, queue: createPartitionQueue(), paused: new Set() }
 }
 
-/** Folds the batch into every target. Returns null when a database was restored to an earlier state. */
+/** Returns null when the database was restored to an earlier state. */
 async function foldInto(
   { announceFinishedJobs }: PartitionProjectorDeps,
   targets: readonly Target[],
@@ -201,14 +202,13 @@ async function foldInto(
   return folded
 }
 
-/** Pauses each topic whose queue is full, and resumes it when the queue is half empty. */
 function controlFlow({ deps: { subscription }, source }: ProjectedPartition, { queue, paused }: Reading): void {
-  for (const place of source.topics) {
-    if (queue.isFull(place.topic) && !paused.has(place.topic)) {
-      paused.add(place.topic)
-      subscription.pause(place)
-    } else if (queue.hasRoom(place.topic) && paused.delete(place.topic)) {
-      subscription.resume(place)
+  for (const topicPartition of source.topics) {
+    if (queue.isFull(topicPartition.topic) && !paused.has(topicPartition.topic)) {
+      paused.add(topicPartition.topic)
+      subscription.pause(topicPartition)
+    } else if (queue.hasRoom(topicPartition.topic) && paused.delete(topicPartition.topic)) {
+      subscription.resume(topicPartition)
     }
   }
 }
@@ -219,5 +219,6 @@ const lowestPositions = ({ beginnings, targets }: Reading): readonly Position[] 
     offset: Math.min(...targets.map(({ positions }) => offsetOf(positions, beginning))),
   }))
 
-const offsetOf = (positions: readonly Position[], place: TopicPartition): number =>
-  positions.find(({ topic, partition }) => topic === place.topic && partition === place.partition)?.offset ?? 0
+const offsetOf = (positions: readonly Position[], topicPartition: TopicPartition): number =>
+  positions.find(({ topic, partition }) => topic === topicPartition.topic && partition === topicPartition.partition)
+    ?.offset ?? 0

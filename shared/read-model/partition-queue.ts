@@ -2,18 +2,17 @@ import type { TopicName } from '#schemas/events/catalogue.ts'
 import type { TopicPartition } from '#shared/ports/subscription.ts'
 import type { FoldItem } from './fold-item.ts'
 
-/** A topic is full at this number of waiting records. */
+/** Records per topic. */
 const queueLimit = 2_000
 const batchLimit = 1_000
 
-/** The waiting records of one partition number, separately per topic: a full topic must not stop the other one. */
+/** The waiting records of one partition number. Each topic has its own queue, so that a full one does not block the other. */
 export type PartitionQueue = {
   add(items: readonly FoldItem[]): void
-  /** The next records to fold, below the offset limit of their partition. They stay in the queue until `remove`. */
+  /** Returns the next records below the offset limit of their partition. Records stay in the queue until `remove`. */
   next(limitOf: (partition: TopicPartition) => number): readonly FoldItem[]
   remove(batch: readonly FoldItem[]): void
   isFull(topic: TopicName): boolean
-  /** True below half of the limit. */
   hasRoom(topic: TopicName): boolean
 }
 
@@ -25,7 +24,7 @@ export function createPartitionQueue(): PartitionQueue {
       for (const item of items) {
         const queue = waiting.get(item.topic) ?? []
         if (queue.length === 0) waiting.set(item.topic, queue)
-        // Collapse runs of records without an event; keep only the last offset.
+        // Keep only the last of consecutive records without an event.
         if (item.event === null && queue.at(-1)?.event === null) queue.pop()
         queue.push(item)
       }

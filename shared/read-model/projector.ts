@@ -8,18 +8,15 @@ import {
 export type Projector = {
   start(): Promise<void>
   stop(): Promise<void>
-  /**
-   * Checks whether the collections changed or the database was restored to an earlier state, and opens the affected
-   * partitions again. A partition with traffic notices a restore by itself.
-   */
-  follow(): Promise<void>
-  /** To be called when an offset limit has changed. */
+  /** Reopens each partition whose collections changed or whose database was restored to an earlier state. */
+  reopenChanged(): Promise<void>
+  /** Must be called after an offset limit has changed. */
   wake(): void
-  /** The next offset to fold of each open partition. */
+  /** The next offset to project, for each open partition. */
   reached(): readonly Position[]
 }
 
-/** Folds the log into the read model, from the positions that are stored beside the documents. */
+/** Updates the read model from the log. Starts at the positions that are stored in the database. */
 export function createProjector(deps: PartitionProjectorDeps): Projector {
   const { subscription, collections, log } = deps
   let partitions: ReadonlyMap<number, PartitionProjector> = new Map()
@@ -55,9 +52,9 @@ export function createProjector(deps: PartitionProjectorDeps): Projector {
       stopped ??= stop()
       return stopped
     },
-    async follow() {
+    async reopenChanged() {
       const { revision } = await collections.current()
-      for (const one of partitions.values()) await one.follow(revision)
+      for (const one of partitions.values()) await one.reopenIfChanged(revision)
     },
     wake() {
       for (const one of partitions.values()) one.wake()

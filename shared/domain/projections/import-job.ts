@@ -6,7 +6,7 @@ import type { Timestamp } from '#schemas/primitives.ts'
 import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
 import { evolveChunk, newChunk } from './job-chunk.ts'
 
-/** An event of a job, with its position in the log and its time (`ce_time`). */
+/** `time` is the header `ce_time`. */
 export type JobEvent = {
   readonly topic: 'imports' | 'deliveries'
   readonly offset: number
@@ -16,8 +16,8 @@ export type JobEvent = {
 }
 
 /**
- * The read model of one job. Events of one topic arrive in offset order. The order of events of different topics is
- * undefined, so every interleaving and every repeat of events gives the same document.
+ * Returns the read model of the job after the event. Expects the events of one topic in offset order. The order between
+ * topics and repeated events do not change the result.
  * - An event at or below its topic's applied offset returns the same document object.
  * - An event without new information (a second outcome, a repeated `ImportAccepted`) changes only `applied`.
  */
@@ -59,7 +59,7 @@ function apply(document: ImportJobDocument, { event, time }: JobEvent): ImportJo
     return document.chunks_total === null ? withImport(document, event.data) : document
   }
   const { chunk_index, size } = event.data
-  // Ignore a chunk that was never planned. The dispatcher reports only planned chunks.
+  // Ignore a chunk that was not planned: it belongs to no import.
   if (document.chunks_total !== null && chunk_index >= document.chunks_total) return document
   const at = positionOf(document.chunks, chunk_index)
   const present = document.chunks[at]?.chunk_index === chunk_index
@@ -72,7 +72,7 @@ function apply(document: ImportJobDocument, { event, time }: JobEvent): ImportJo
   return { ...document, chunks, early: document.early.toSpliced(at, present ? 1 : 0, { chunk_index, changed_at }) }
 }
 
-/** Creates all chunks with their sizes, and keeps the state of chunks whose delivery events arrived first. */
+/** Keeps the state of chunks whose delivery events arrived before `ImportAccepted`. */
 function withImport(document: ImportJobDocument, accepted: ImportAccepted['data']): ImportJobDocument {
   const { chunks_count, chunk_size, valid_contacts } = accepted
   const seen = new Map(document.chunks.map((chunk) => [chunk.chunk_index, chunk]))
@@ -96,7 +96,7 @@ function withImport(document: ImportJobDocument, accepted: ImportAccepted['data'
   }
 }
 
-/** The chunk's array index, or where to insert it. Chunks are ascending, and complete after `ImportAccepted`. */
+/** The array index of the chunk, or the index at which to insert the chunk. */
 function positionOf(chunks: readonly JobChunk[], index: number): number {
   if (chunks[index]?.chunk_index === index) return index
   const at = chunks.findIndex((chunk) => chunk.chunk_index >= index)
@@ -125,8 +125,7 @@ function summarise(document: ImportJobDocument): ImportJobDocument {
     ...totals,
     chunks_pending: pending,
     status,
-    // No event marks the end of a job. After the last outcome nothing changes the document, so its last change is the
-    // completion time, the same in every interleaving.
+    // No event marks the end of a job. A finished job never changes, so `updated_at` is its completion time.
     completed_at: isFinished ? document.updated_at : null,
     error_message: messageOf(chunks_total, totals.chunks_failed),
   }
@@ -153,10 +152,10 @@ function messageOf(total: number | null, failed: number): string | null {
   return failed === 0 ? null : `${failed} of ${total} chunks failed`
 }
 
-/** All timestamps have the same format in UTC, so they compare as strings. */
+/** Compares timestamps as strings, because all have the same format in UTC. */
 const later = (one: Timestamp | null, other: Timestamp): Timestamp => (one !== null && one > other ? one : other)
 
-/** The job as an item of a listing; null until `ImportAccepted` is folded. */
+/** Returns null until `ImportAccepted` is projected. */
 export function toJobSummary(document: Omit<ImportJobDocument, 'chunks' | 'early'>): JobSummary | null {
   const { correlation_id, total_contacts, valid_contacts, invalid_contacts } = document
   const { chunks_total, chunks_pending, created_at, updated_at } = document
@@ -184,7 +183,7 @@ export function toJobSummary(document: Omit<ImportJobDocument, 'chunks' | 'early
   }
 }
 
-/** The response of GET; null until `ImportAccepted` is folded. */
+/** Returns null until `ImportAccepted` is projected. */
 export function toJobResponse(document: ImportJobDocument): JobResponse | null {
   const summary = toJobSummary(document)
   if (summary === null) return null
@@ -193,8 +192,8 @@ export function toJobResponse(document: ImportJobDocument): JobResponse | null {
 }
 
 /**
- * The response of GET before the job is projected: byte for byte the response after the projection of `ImportAccepted`.
- * `chunkSize`: the chunk size of the import's plan.
+ * The response for a job that is not projected yet. The bytes equal those of the response after `ImportAccepted` is
+ * projected.
  */
 export function pendingJobResponse(accepted: ImportAcceptedResponse, chunkSize: number): JobResponse | null {
   const { idempotency_status: _, status: __, ...facts } = accepted

@@ -1,11 +1,11 @@
 import type { ImportOutcome } from '#schemas/events/jobs.ts'
 import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
 
-/** Whether every chunk of the job has its outcome. Final. */
+/** Reports whether every chunk is sent or failed. A finished job stays finished. */
 export const isFinished = (document: ImportJobDocument | null): boolean =>
   document !== null && (document.status === 'completed' || document.status === 'failed')
 
-/** The event that announces the finished job, or null for an unfinished one. Derived from the document alone. */
+/** Returns the event that announces a finished job, or null for an unfinished job. */
 export function importOutcomeOf(document: ImportJobDocument): ImportOutcome | null {
   const { client_id, correlation_id, total_contacts, valid_contacts, invalid_contacts } = document
   const { chunks_total, created_at, completed_at, error_message } = document

@@ -18,8 +18,8 @@ export const newChunk = (chunk_index: number, size: number): JobChunk => ({
 })
 
 /**
- * The chunk after the event; the same object when the event has no new information. The delivery state decides which
- * events count; this function only converts them to the fields of the read model.
+ * Returns the same object when the event has no new information. The state machine in `chunk-delivery.ts` decides
+ * whether an event changes the chunk.
  */
 export function evolveChunk(chunk: JobChunk, event: DeliveryEvent): JobChunk {
   const before = deliveryOf(chunk)
@@ -38,7 +38,7 @@ export function evolveChunk(chunk: JobChunk, event: DeliveryEvent): JobChunk {
       }
     case 'ChunkFailed': {
       const { attempt, failed_at, duration_ms, response_status_code, error_message } = event.data
-      // Attempt 0: failed without a call, because the record of the chunk is unreadable.
+      // Attempt 0: no request was sent, because the record of the chunk is unreadable.
       const last_attempt_at = attempt === 0 ? chunk.last_attempt_at : startOf(failed_at, duration_ms)
       return { ...shown, last_attempt_at, next_attempt_at: null, response_status_code, error_message }
     }

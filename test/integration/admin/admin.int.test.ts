@@ -14,7 +14,6 @@ import { temporaryMongo } from '#test/support/backing/temporary-mongo.ts'
 
 const key = randomBytes(32)
 
-/** The commands on a database of this test, and the clients as the services read them. */
 function setUp() {
   const { db } = temporaryMongo()
   const environment = {
@@ -25,7 +24,7 @@ function setUp() {
   const admin = (...args: string[]) => runAdmin(args, composeAdmin(environment))
   return {
     admin,
-    /** Runs a command that must succeed, and returns its JSON. */
+    /** Requires exit code 0. */
     async value(...args: string[]) {
       const result = await admin(...args)
       expect(result).toMatchObject({ exitCode: 0 })
@@ -73,7 +72,7 @@ describe('clients', () => {
     })
   })
 
-  test('update changes only the given settings; default, any and --no-signing reset them', async () => {
+  test('update changes only the given settings; `default`, `any` and --no-signing reset a setting', async () => {
     const { value } = setUp()
     const { client_id: id } = await value(
       ...['clients', 'create', '--name', 'Shop', '--rate', '5', '--allow', '::1', '--signing', '--region', 'RU'],
@@ -90,7 +89,7 @@ describe('clients', () => {
     })
   })
 
-  test('list shows all clients without keys and secrets, also revoked ones', async () => {
+  test('list shows all clients, also revoked ones, without keys and secrets', async () => {
     const { value, clients } = setUp()
     const kept = await value('clients', 'create', '--name', 'Kept', '--signing')
     const gone = await value('clients', 'create', '--name', 'Gone')
@@ -134,7 +133,7 @@ describe('clients', () => {
       expect(await admin(...args)).toEqual({ exitCode: 1, json: null, message: expect.stringMatching(message) })
     }
     await value('clients', 'revoke', id)
-    expect((await admin('clients', 'rotate-key', id)).message).toMatch(/is revoked, which is final/)
+    expect((await admin('clients', 'rotate-key', id)).message).toMatch(/is revoked\. A revocation cannot be undone/)
   })
 })
 
@@ -171,7 +170,7 @@ describe('without addresses in the environment', () => {
     return folder
   }
 
-  test('the running system in DATA_DIR is used with its own secrets key', async () => {
+  test('the addresses and the secrets key are read from DATA_DIR', async () => {
     const { db, clients } = setUp()
     const DATA_DIR = dataDir()
     writeFileSync(join(DATA_DIR, 'services.json'), JSON.stringify({ mongodbUrl: inject('mongodbUrl'), processes: {} }))
@@ -182,7 +181,7 @@ describe('without addresses in the environment', () => {
     expect((await clients().authenticate(created.api_key))?.signingSecrets).toEqual([created.signing_secret])
   })
 
-  test('the secrets key of the local system is not used for another database', async () => {
+  test('the secrets key in DATA_DIR is not used for another database', async () => {
     const { db } = setUp()
     const DATA_DIR = dataDir()
     mkdirSync(DATA_DIR, { recursive: true })
@@ -197,14 +196,14 @@ describe('without addresses in the environment', () => {
   test.each([
     ['clients list', 'MONGODB_URL'],
     ['topics check', 'KAFKA_BROKERS'],
-  ])('%s names the variable to set', async (command, variable) => {
+  ])('the error of %s names the variable to set', async (command, variable) => {
     const result = await runAdmin(command.split(' '), composeAdmin({ DATA_DIR: dataDir() }))
     expect(result).toMatchObject({ exitCode: 1, json: null })
     expect(result.message).toMatch(new RegExp(`^${variable} is not set.*npm start`))
   })
 })
 
-test('an unreachable database gives a message within seconds', async () => {
+test('clients list reports an unreachable database', async () => {
   const result = await runAdmin(['clients', 'list'], composeAdmin({ MONGODB_URL: 'mongodb://127.0.0.1:1' }))
   expect(result).toEqual({
     exitCode: 1,

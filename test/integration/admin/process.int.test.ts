@@ -19,7 +19,7 @@ test('the process prints one JSON value to stdout, messages to stderr, and exits
   const { db } = temporaryMongo()
   const env = { MONGODB_URL: inject('mongodbUrl'), MONGODB_DATABASE: db.databaseName }
   const created = await run(['clients', 'create', '--name', 'Shop'], env)
-  expect(created).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('shown only now') })
+  expect(created).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('No command can show them again') })
   expect(JSON.parse(created.stdout)).toEqual({
     client_id: expect.stringMatching(/^cl_/),
     api_key: expect.stringMatching(/^cik_/),

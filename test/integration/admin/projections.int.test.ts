@@ -55,7 +55,7 @@ const jobsIn = (collection: string) => own.mongo.db.collection<ImportJobDocument
 const collections = async () =>
   (await own.mongo.db.listCollections().toArray()).map(({ name }) => name).filter((name) => /^import_jobs/.test(name))
 
-/** Appends and reads like clients until it is stopped. Notes every job that disappears or goes back to an earlier status. */
+/** Imports and reads jobs until the returned function is called. Reports jobs that disappear or return to an earlier status. */
 function traffic() {
   let isStopped = false
   const order = ['pending', 'processing', 'completed', 'failed']
@@ -86,7 +86,7 @@ function traffic() {
 }
 
 describe('projections', () => {
-  it('rebuild builds during the traffic, compares and switches; no job disappears or goes back', async () => {
+  it('rebuild during traffic switches to the new collection; no job disappears or returns to an earlier status', async () => {
     await append(500)
     await expectProjected(own.mongo.db, await theLog())
     const stop = traffic()
@@ -97,13 +97,13 @@ describe('projections', () => {
     expect(value).toMatchObject({ collection: 'import_jobs_2', differing: 0, differences: [], switched: true })
     expect(value.documents).toBeGreaterThanOrEqual(500)
     expect(message).toMatch(/0 of \d+ documents differ/)
-    expect(printed).toMatch(/\d+ events folded in [\d.]+ s, \d+ per second\./)
+    expect(printed).toMatch(/\d+ events processed in [\d.]+ s, \d+ per second\./)
     expect(await active()).toBe('import_jobs_2')
     await append(50)
     await expectProjected(own.mongo.db, await theLog(), { collection: 'import_jobs_2' })
   })
 
-  it('rollback brings the earlier collection up to date and makes it active', async () => {
+  it('rollback adds the missing events to the previous collection and makes it active', async () => {
     const stop = traffic()
     const { failed, value } = await admin('projections', 'rollback')
     expect(await stop()).toMatchObject({ faults: [] })
@@ -155,7 +155,7 @@ describe('projections', () => {
   it.each([
     ['while it builds', /Building/],
     ['after the switch', /is active now/],
-  ])('after a rebuild killed %s the read model is correct, and the next rebuild succeeds', async (_when, line) => {
+  ])('when a rebuild is killed %s, the read model stays correct and the next rebuild succeeds', async (_when, line) => {
     const args = [join('services', 'admin', 'main.ts'), 'projections', 'rebuild']
     const child = await startChild({ command: process.execPath, args, env: own.environment })
     await eventually(() => expect(child.output()).toMatch(line), { everyMs: 5 })
@@ -167,7 +167,7 @@ describe('projections', () => {
     const refused = await admin('projections', 'rebuild')
     expect(refused).toMatchObject({
       exitCode: 1,
-      message: expect.stringMatching(/Another command works on import_jobs/),
+      message: expect.stringMatching(/Another command is working on import_jobs/),
     })
     await own.mongo.db
       .collection('projections')
@@ -180,10 +180,10 @@ describe('projections', () => {
     await expectProjected(own.mongo.db, await theLog(), { collection: value.collection })
   })
 
-  it('rebuild stops at the positions of the projector, which continues from there', async () => {
+  it('rebuild writes the positions of the active collection, and the projector continues from them', async () => {
     await projector.stop()
     await append(100)
-    // Without confirmed revisions the command waits for no projector.
+    // Without confirmed revisions, the command does not wait for a projector.
     await own.mongo.db.collection('projections').deleteMany({ partition: { $exists: true } })
     const before = await positionsOf(own.mongo.db, await active())
     const { exitCode, value } = await admin('projections', 'rebuild')

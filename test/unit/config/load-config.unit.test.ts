@@ -42,7 +42,7 @@ describe('configuration', () => {
     })
   })
 
-  test('a service gets only the variables of its schema, frozen', () => {
+  test('the result is frozen and has only the variables of the schema', () => {
     const config = loadConfig(Type.Object(pick(variables, 'HTTP_PORT', 'CHUNK_SIZE')), {
       ...required,
       HTTP_PORT: '0',
@@ -61,7 +61,7 @@ describe('configuration', () => {
     )
   })
 
-  test('the message lists every fault with the expected and the actual value', () => {
+  test('the error lists every invalid variable with the expected and the actual value', () => {
     const invalid = faultsOf({
       ...required,
       KAFKA_BROKERS: 'nowhere',
@@ -85,7 +85,7 @@ describe('configuration', () => {
     )
   })
 
-  test('no message shows a confidential value', () => {
+  test('the error shows no confidential value', () => {
     const confidential = {
       MONGODB_URL: 'postgres://user:hunter2@db',
       AI_SYSTEM_URL: 'http://user:hunter2@ai',
@@ -95,7 +95,7 @@ describe('configuration', () => {
       KAFKA_SASL_PASSWORD: 'hunter2',
     }
     const { message, faults } = faultsOf({ ...required, ...confidential })
-    // A valid password without a mechanism is a fault of KAFKA_SASL_MECHANISM.
+    // The fault of a password without a mechanism is reported for KAFKA_SASL_MECHANISM.
     const faulty = Object.keys(confidential).map((name) => name.replace('KAFKA_SASL_PASSWORD', 'KAFKA_SASL_MECHANISM'))
     expect(faults.map(({ variable }) => variable).sort()).toEqual(faulty.sort())
     expect(message).not.toContain('hunter2')
@@ -113,7 +113,7 @@ describe('configuration', () => {
     ['KAFKA_TLS', 'true', 'yes'],
     ['OTEL_TRACES_SAMPLER_ARG', '0.25', '1.5'],
     ['IDEMPOTENCY_RETENTION_HOURS', '0.001', '0'],
-  ])('%s accepts %j and rejects %j', (name, good, bad) => {
+  ])('%s: %j is valid, %j is invalid', (name, good, bad) => {
     expect(() => loadConfig(everything, { ...required, [name]: good })).not.toThrow()
     expect(faultsOf({ ...required, [name]: bad }).faults.map(({ variable }) => variable)).toEqual([name])
   })
@@ -133,13 +133,13 @@ describe('configuration', () => {
     [{ KAFKA_TLS: 'true', KAFKA_TLS_CA: '/nowhere.pem' }, ['KAFKA_TLS_CA']],
     [{ KAFKA_TLS: 'true', KAFKA_TLS_CA: fileURLToPath(import.meta.url) }, ['KAFKA_TLS_CA']],
     [{ CHUNK_SIZE: '9', KAFKA_SASL_USERNAME: 'u' }, ['CHUNK_SIZE', 'KAFKA_SASL_MECHANISM']],
-  ])('%j has faults in %j', (given, wrong) => {
+  ])('%j: the invalid variables are %j', (given, wrong) => {
     const faults = (): readonly string[] => faultsOf({ ...required, ...given }).faults.map(({ variable }) => variable)
     if (wrong.length > 0) expect(faults()).toEqual(wrong)
     else expect(() => loadConfig(everything, { ...required, ...given })).not.toThrow()
   })
 
-  test('faults of variables outside the schema are ignored', () => {
+  test('variables outside the schema are not checked', () => {
     const config = loadConfig(Type.Object(pick(variables, 'HTTP_PORT')), { KAFKA_SASL_USERNAME: 'u' })
     expect(config).toEqual({ HTTP_PORT: 8080 })
   })

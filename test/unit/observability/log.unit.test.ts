@@ -8,7 +8,7 @@ function captured() {
 }
 
 describe('log', () => {
-  test('one line is one JSON object with level, time, service, fields and message', () => {
+  test('a line is one JSON object with level, time, service, fields and message', () => {
     const { log, last } = captured()
     log.child({ partition: 3 }).info({ job_id: 'j', decision: 'send' }, 'chunk delivered')
     expect(last()).toMatchObject({

@@ -20,7 +20,7 @@ type Store = ReadModelStore & ImportJobReader
 type Fault = 'killed before' | 'killed after' | 'restored' | null
 type Effect = { readonly run: (store: Store) => Promise<unknown>; readonly moves: boolean }
 
-/** A store with one fault: the caller dies before or after a chosen call, or the store is restored before the call. */
+/** A store that throws before or after a chosen call, or is restored to an earlier state before the call. */
 function faultyStore(random: Random) {
   let done: Effect[] = []
   let inner: Store = createMemoryImportJobs()
@@ -32,14 +32,14 @@ function faultyStore(random: Random) {
     inner = createMemoryImportJobs()
     for (const { run } of done) await run(inner)
   }
-  /** Restores a state from before a position moved, like a backup that is older than a batch. */
+  /** Restores a state before a position moved. */
   async function restoreBackup() {
     const moves = [...done.keys()].filter((index) => done[index]?.moves)
     await restore(moves[Math.floor(moves.length * fault.keep)] ?? done.length)
   }
   async function call<T>(run: (store: Store) => Promise<T>, { changes = false } = {}): Promise<T> {
     const current = calls++ === fault.at ? fault.is : null
-    // Concurrent owners get their results in any order.
+    // Delay the result, so that calls of concurrent owners interleave in any order.
     for (let turns = random.below(12); turns > 0; turns -= 1) await null
     if (current === 'killed before') throw new Error('killed')
     if (current === 'restored') await restoreBackup()
@@ -67,7 +67,7 @@ function faultyStore(random: Random) {
 
 const positionsIn = async (store: Store): Promise<string> => JSON.stringify(await store.positions(beginnings))
 
-/** An owner of the partition. Reads from the stored positions when it starts, and from its own positions later. */
+/** Like a projector: reads the stored positions at the start and after a failure, otherwise uses the returned ones. */
 function createOwner(jobs: ReadModelStore, log: readonly LogRecord[]) {
   let stored: readonly Position[] | null = null
 
@@ -119,7 +119,7 @@ async function expectFoldOfLog(seed: number, turns: readonly Turn[]): Promise<vo
   expect(asTexts([...documents.values()])).toEqual(documentsOf(log))
 }
 
-test('crashes, repeats, concurrent owners and restores between batches give the documents of the log', () =>
+test('the documents equal the log after crashes, repeats, concurrent owners and restores between batches', () =>
   fc.assert(
     fc.asyncProperty(
       fc.nat(),
@@ -130,7 +130,6 @@ test('crashes, repeats, concurrent owners and restores between batches give the 
   ))
 
 const quiet: Turn = { owner: '0', sizes: [0, 0], fault: null, inCalls: 0, keep: 0, restoreTo: null }
-/** A restore to a state before a position of the other topic moved. */
 const behindInTheOtherTopic: Turn[] = [
   { ...quiet, sizes: [0, 1] },
   { ...quiet, sizes: [1, 0], fault: 'restored', inCalls: 3, keep: 0.5 },
@@ -141,7 +140,7 @@ const emptiedWhileOpened: Turn[] = [
   { ...quiet, sizes: [1, 0], fault: 'restored', inCalls: 3 },
 ]
 
-test('a restore of the store during a batch gives the documents of the log', () =>
+test('the documents equal the log after a restore during a batch', () =>
   fc.assert(
     fc.asyncProperty(
       fc.nat(),

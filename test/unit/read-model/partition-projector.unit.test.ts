@@ -13,8 +13,8 @@ import {
 } from '#test/support/system/memory-projection.ts'
 import { createMemoryImportJobs } from '#test/twins/import-jobs.ts'
 
-describe('follow', () => {
-  test('writes to the collections of the current revision, and confirms it for every partition', async () => {
+describe('reopenChanged', () => {
+  test('switches to the collections of the current revision and confirms the revision for every partition', async () => {
     const { store, start, append, expectProjected } = createMemoryProjection()
     const second = createMemoryImportJobs()
     let now = { revision: 1, stores: [store] as readonly ReadModelStore[] }
@@ -29,13 +29,13 @@ describe('follow', () => {
     await append(imports)
     await expectProjected()
     now = { revision: 2, stores: [store, second] }
-    await projector.follow()
+    await projector.reopenChanged()
     await append(deliveries)
     await expectProjected()
     await expectProjected(second)
     expect(new Set(confirmed.values())).toEqual(new Set([2]))
     now = { revision: 3, stores: [second] }
-    await projector.follow()
+    await projector.reopenChanged()
     await eventually(() => expect(new Set(confirmed.values())).toEqual(new Set([3])), { everyMs: 1 })
     const before = await store.positions(await second.positions([{ topic: topics.deliveries.name, partition: 0 }]))
     await append(jobHistory({ jobs: 20, seed: 11 }).imports)
@@ -60,24 +60,24 @@ describe('follow', () => {
     await append([...imports, ...deliveries])
     await expectProjected(restorable)
     inner = createMemoryImportJobs()
-    await projector.follow()
+    await projector.reopenChanged()
     await expectProjected(restorable)
     expect(lines.some((line) => line.includes('restored to an earlier state'))).toBe(true)
   })
 
-  test('changes nothing while the collections and the positions are the same', async () => {
+  test('reopens no partition while the collections and the positions are unchanged', async () => {
     const { lines, start, append, expectProjected } = createMemoryProjection()
     const projector = await start()
     await append(jobHistory({ jobs: 20, seed: 13 }).imports)
     await expectProjected()
     const before = lines.length
-    await projector.follow()
+    await projector.reopenChanged()
     expect(lines).toHaveLength(before)
   })
 })
 
-describe('the flow of records', () => {
-  test('records at or above the offset limit wait until the limit grows and wake is called', async () => {
+describe('records', () => {
+  test('at or above the offset limit wait until the limit grows and wake is called', async () => {
     const { start, append, store, records, expectProjected } = createMemoryProjection()
     let limit = 0
     const projector = await start({ limitOf: () => limit })
@@ -86,14 +86,14 @@ describe('the flow of records', () => {
     limit = 2
     projector.wake()
     await eventually(() => expect(projector.reached().some(({ offset }) => offset === 2)).toBe(true), { everyMs: 1 })
-    const places = records().map(({ topic, partition }) => ({ topic, partition }))
-    for (const { offset } of await store.positions(places)) expect(offset).toBeLessThanOrEqual(2)
+    const topicPartitions = records().map(({ topic, partition }) => ({ topic, partition }))
+    for (const { offset } of await store.positions(topicPartitions)) expect(offset).toBeLessThanOrEqual(2)
     limit = Number.POSITIVE_INFINITY
     projector.wake()
     await expectProjected()
   })
 
-  test('a topic with 2,000 waiting records is paused, the other topic is not, and it resumes later', async () => {
+  test('are paused for a topic with 2,000 waiting records and resumed later, but not for the other topic', async () => {
     const { store, subscribe, start, eventLog, expectProjected } = createMemoryProjection()
     const gate = createGate()
     const slow: ReadModelStore = {
@@ -107,13 +107,13 @@ describe('the flow of records', () => {
     const calls: string[] = []
     const subscription = {
       ...inner,
-      pause(place: TopicPartition) {
-        calls.push(`pause ${place.topic}`)
-        inner.pause(place)
+      pause(topicPartition: TopicPartition) {
+        calls.push(`pause ${topicPartition.topic}`)
+        inner.pause(topicPartition)
       },
-      resume(place: TopicPartition) {
-        calls.push(`resume ${place.topic}`)
-        inner.resume(place)
+      resume(topicPartition: TopicPartition) {
+        calls.push(`resume ${topicPartition.topic}`)
+        inner.resume(topicPartition)
       },
     }
     await start({ subscription, collections: collectionsOf(slow) })
@@ -131,7 +131,7 @@ describe('the flow of records', () => {
     expect(calls.every((call) => call.endsWith(topics.deliveries.name))).toBe(true)
   })
 
-  test('an unreadable record is logged and skipped', async () => {
+  test('that are unreadable are logged and skipped', async () => {
     const { eventLog, lines, start, append, expectProjected } = createMemoryProjection()
     const { imports, deliveries } = jobHistory({ jobs: 5, seed: 18 })
     await append(imports)
@@ -143,7 +143,7 @@ describe('the flow of records', () => {
     expect(lines).toContain('unreadable record skipped')
   })
 
-  test('an error while records are taken over is logged, and the same records are delivered again', async () => {
+  test('are delivered again after an error in their handler, and the error is logged', async () => {
     const { lines, subscribe, start, append, expectProjected } = createMemoryProjection()
     const subscription = subscribe()
     let failures = 2
@@ -166,7 +166,7 @@ describe('the flow of records', () => {
     expect(lines.filter((line) => line.startsWith('handling records failed'))).toHaveLength(2)
   })
 
-  test('stop resolves after the batch being written', async () => {
+  test('of the current batch are written before stop resolves', async () => {
     const { store, start, append } = createMemoryProjection()
     const gate = createGate()
     const order: string[] = []

@@ -10,7 +10,7 @@ import {
   nextIteration,
 } from '#test/support/system/memory-projection.ts'
 
-describe('the projected documents are the fold of the log', () => {
+describe('the documents equal the log', () => {
   test.each([
     ['imports', 'deliveries'],
     ['deliveries', 'imports'],
@@ -33,7 +33,7 @@ describe('the projected documents are the fold of the log', () => {
     await expectProjected()
   })
 
-  test('when members join and leave during the traffic', async () => {
+  test('when members join and leave the consumer group during traffic', async () => {
     const { start, append, expectProjected } = createMemoryProjection()
     const first = await start()
     for (const seed of [3, 4, 5, 6]) {
@@ -47,7 +47,7 @@ describe('the projected documents are the fold of the log', () => {
     await expectProjected()
   })
 
-  test('when the projector crashes between the documents and the positions', async () => {
+  test('when the projector crashes after saving documents and before advancing positions', async () => {
     const { store, start, append, expectProjected } = createMemoryProjection()
     const { imports, deliveries } = jobHistory({ jobs: 20, seed: 7 })
     const crash = createGate()
@@ -70,17 +70,17 @@ describe('the projected documents are the fold of the log', () => {
     await expectProjected()
   })
 
-  test('when a member keeps a partition in a rebalance while its batch is being written', async () => {
+  test('when a rebalance does not move a partition whose batch is being written', async () => {
     const { eventLog, store, start, append, expectProjected } = createMemoryProjection()
     const gate = createGate()
     const writing = new Map<number, number>()
-    let mostAtOnce = 0
+    let maxConcurrent = 0
     const slow: ReadModelStore = {
       ...store,
       async save(changes) {
         const partition = eventLog.partitionFor(changes[0]?.document._id ?? '')
         writing.set(partition, (writing.get(partition) ?? 0) + 1)
-        mostAtOnce = Math.max(mostAtOnce, ...writing.values())
+        maxConcurrent = Math.max(maxConcurrent, ...writing.values())
         await gate.pass()
         const refused = await store.save(changes)
         writing.set(partition, (writing.get(partition) ?? 0) - 1)
@@ -95,13 +95,13 @@ describe('the projected documents are the fold of the log', () => {
     // The second member gets 6 of the 12 partitions, each of two topics.
     await eventually(() => expect(second.reached()).toHaveLength(12), { everyMs: 1 })
     for (let turn = 0; turn < 200; turn += 1) await nextIteration()
-    expect(mostAtOnce).toBe(1)
+    expect(maxConcurrent).toBe(1)
     gate.open()
     await expectProjected()
-    expect(mostAtOnce).toBe(1)
+    expect(maxConcurrent).toBe(1)
   })
 
-  test('when the store fails, with growing delays between the attempts', async () => {
+  test('when the store fails repeatedly; the delay between attempts grows', async () => {
     const { store, lines, start, append, expectProjected } = createMemoryProjection()
     const [record] = jobHistory({ jobs: 1, seed: 8 }).imports
     if (record === undefined) throw new Error('The history has a record.')

@@ -30,7 +30,7 @@ afterAll(async () => {
 const announced = ({ topics: named } = own): Promise<readonly ReadRecord[]> =>
   readTopic(named.kafka(), named.nameOf(topics.jobs.name))
 
-/** Checks that the distinct events are exactly one per finished job, with its outcome. */
+/** Expects one event id per finished job, with the outcome of the job. */
 async function expectEveryOutcomeAnnounced(system = own, collection = 'import_jobs'): Promise<void> {
   await expectProjected(system.mongo.db, await projectionOf(system.topics.kafka(), system.topics.nameOf), {
     collection,
@@ -56,18 +56,18 @@ async function killedAt(point: string, seed: number): Promise<void> {
   const system = await surroundings()
   try {
     await append(system, seed)
-    const doomed = await startServiceProcess(fixture, { ...system.environment, FAIL_AT: point })
-    expect(await doomed.exited).toBe(null)
-    const survivor = await startServiceProcess(program, system.environment)
+    const killed = await startServiceProcess(fixture, { ...system.environment, FAIL_AT: point })
+    expect(await killed.exited).toBe(null)
+    const restarted = await startServiceProcess(program, system.environment)
     await expectEveryOutcomeAnnounced(system)
-    await survivor.stop()
+    await restarted.stop()
   } finally {
     await system.remove()
   }
 }
 
 describe('the outcome of an import is announced', () => {
-  it('once for each finished job, also without chunks, and not for an unfinished job', async () => {
+  it('once for each finished job, also for a job without chunks, and not for an unfinished job', async () => {
     await append(own, 71)
     await expectEveryOutcomeAnnounced()
     const records = await announced()
@@ -77,7 +77,7 @@ describe('the outcome of an import is announced', () => {
     expect(records.some(({ value }) => JSON.parse(value).chunks_total === 0)).toBe(true)
   })
 
-  it('when the projector is killed before or after the announcement, perhaps again with the same id', async () => {
+  it('at least once and with one id, when the projector is killed before or after the announcement', async () => {
     const points = ['before the announcement', 'after the announcement', 'before the positions']
     await Promise.all(points.map((point, index) => killedAt(point, 80 + index)))
   })

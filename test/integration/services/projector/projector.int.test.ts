@@ -39,24 +39,23 @@ const append = (jobs: number, { topics } = own) => appendHistory(topics, jobHist
 const expectTheLog = async ({ mongo, topics } = own) =>
   expectProjected(mongo.db, await projectionOf(topics.kafka(), topics.nameOf))
 
-/** A consumer group waits for a killed member, so each point has its own group and all points run concurrently. */
+/** Each point has its own consumer group, because a group waits for the session timeout of a killed member. */
 async function killedAt(point: string): Promise<void> {
   const theirs = await surroundings()
   try {
     await append(300, theirs)
-    const doomed = await startServiceProcess(fixture, { ...theirs.environment, FAIL_AT: point })
-    expect(await doomed.exited).toBe(null)
-    const survivor = await start(theirs.environment)
+    const killed = await startServiceProcess(fixture, { ...theirs.environment, FAIL_AT: point })
+    expect(await killed.exited).toBe(null)
+    const restarted = await start(theirs.environment)
     await expectTheLog(theirs)
-    await survivor.stop()
-    running.delete(survivor)
+    await restarted.stop()
+    running.delete(restarted)
   } finally {
     await theirs.remove()
   }
 }
 
-/** Each outage begins during batches and ends after every partition's writes have failed several times. */
-/** How often writing the read model failed, by partition. */
+/** The number of failed writes per partition. */
 function failedWrites(projector: ServiceProcess): readonly number[] {
   const lines = projector
     .output()
@@ -68,7 +67,8 @@ function failedWrites(projector: ServiceProcess): readonly number[] {
   )
 }
 
-async function survivesItsDatabase(): Promise<void> {
+/** Each outage begins during batches and ends when the writes of every partition have failed. */
+async function survivesOutagesOfItsDatabase(): Promise<void> {
   const mongo = await startOwnMongo()
   const theirs = await createOwnSurroundings(inject('kafkaBrokers'), mongo.url)
   try {
@@ -102,15 +102,15 @@ async function survivesItsDatabase(): Promise<void> {
   }
 }
 
-describe('the read model is the fold of the log', () => {
-  it('when the database hangs and when it is killed during batches', survivesItsDatabase)
+describe('the read model equals the log', () => {
+  it('when the database hangs or is killed during batches', survivesOutagesOfItsDatabase)
 
   it('when the projector is killed at any point of a batch', async () => {
     const points = ['after the load', 'in the middle of the documents', 'before the positions', 'after the positions']
     await Promise.all(points.map(killedAt))
   })
 
-  it('when projectors start, stop, hang and are killed during the traffic', async () => {
+  it('when projectors start, stop, hang and are killed during traffic', async () => {
     const first = await start()
     const second = await start()
     await append(300)
@@ -135,7 +135,7 @@ describe('the read model is the fold of the log', () => {
     const backup = await Promise.all(names.map((name) => db.collection<{ _id: string }>(name).find().toArray()))
     await append(200)
     await expectTheLog()
-    // Positions first: a restore of the whole database would be atomic.
+    // Restore the positions first. The order matters, because this restore is not atomic.
     for (const [index, name] of names.entries()) {
       const documents = backup[index] ?? []
       const collection = db.collection<{ _id: string }>(name)

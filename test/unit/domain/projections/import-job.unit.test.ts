@@ -92,7 +92,7 @@ describe('a job', () => {
     })
   })
 
-  test('is processing from its first attempt on', () => {
+  test('is processing after its first attempt', () => {
     expect(given(accepted(25, 10), delivered(1, retry(1, 10, 900)))).toMatchObject({
       status: 'processing',
       chunks_pending: 3,
@@ -112,7 +112,7 @@ describe('a job', () => {
     })
   })
 
-  test('is completed when every chunk has its outcome and one was sent', () => {
+  test('is completed when every chunk is sent or failed and at least one is sent', () => {
     const job = given(
       accepted(25, 10),
       delivered(1, sent(0, 10, 1_000)),
@@ -156,7 +156,7 @@ describe('a job', () => {
     })
   })
 
-  test('shows no attempt for a chunk that failed without a call', () => {
+  test('shows no attempt for a chunk that failed without a request', () => {
     const job = given(accepted(5, 10), delivered(1, failed(0, 5, 1_000, 0)))
     expect(job.chunks[0]).toMatchObject({ status: 'failed', attempt_count: 0, last_attempt_at: null })
   })
@@ -172,7 +172,7 @@ describe('a job', () => {
 })
 
 describe('applied offsets', () => {
-  test('an event at or below its offset returns the same document object', () => {
+  test('an event at or below the applied offset of its topic returns the same document object', () => {
     const job = given(accepted(15, 10, 7), delivered(5, sent(0, 10, 1_000)))
     expect(evolve(job, accepted(99, 10, 7))).toBe(job)
     expect(evolve(job, accepted(99, 10, 6))).toBe(job)
@@ -180,7 +180,7 @@ describe('applied offsets', () => {
     expect(evolve(job, delivered(4, sent(1, 5, 1_000)))).toBe(job)
   })
 
-  test('a repeated ImportAccepted changes only its applied offset', () => {
+  test('a repeated ImportAccepted changes only the applied offset', () => {
     const job = given(accepted(15, 10, 7), delivered(5, sent(0, 10, 1_000)))
     expect(evolve(job, { ...accepted(15, 10, 9), time: at(99_000) })).toEqual({
       ...job,
@@ -190,7 +190,7 @@ describe('applied offsets', () => {
 })
 
 const chunkSize = 10
-/** Events mostly of planned chunks, rarely of a chunk that was never planned. */
+/** Most events are of planned chunks. The highest index is not planned. */
 const timed = (valid: number): fc.Arbitrary<readonly (readonly [DeliveryEvent, string])[]> => {
   const event = fc
     .nat({ max: Math.ceil(valid / chunkSize) })
@@ -205,7 +205,7 @@ const history = fc
     deliveries: deliveries.map(([event, time], offset) => delivered(offset * 2, event, time)),
   }))
 
-/** Folds both topics, each in its own order. The picks choose the next topic; a pick may step back, as a replay does. */
+/** Each pick chooses the topic of the next event. `back` repeats earlier events of the topic. */
 function interleave(
   topics: readonly (readonly JobEvent[])[],
   picks: Iterator<{ readonly topic: number; readonly back: number }>,
@@ -237,7 +237,7 @@ describe('any history', () => {
     )
   })
 
-  test('keeps the sums of the documented fields at every step', () => {
+  test('keeps the counts of chunks and contacts consistent after every event', () => {
     fc.assert(
       fc.property(history, ({ imports, deliveries }) => {
         let job: ImportJobDocument | null = null

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { runAdmin } from '#services/admin/admin.ts'
 import type { CommandContext } from '#services/admin/command.ts'
 
-/** A context whose methods throw: a wrong command line must be rejected before anything is connected. */
+/** All methods throw, because a wrong command line must be rejected before a command connects. */
 function unusableContext() {
   const state = { closed: 0 }
   const unusable = () => {
@@ -62,7 +62,7 @@ test.each([
   ['dead-letters redrive --all', /takes no --all/],
   ['dead-letters purge', /needs either --all or at least one --reason or --id/],
   ['dead-letters purge --all --reason no_key', /needs either --all or/],
-])('"%s" is rejected with exit code 2 before anything is done', async (line, message) => {
+])('"%s" is rejected with exit code 2 before a connection is opened', async (line, message) => {
   const { context, state } = unusableContext()
   const result = await runAdmin(line === '' ? [] : line.split(' '), context)
   expect(result).toMatchObject({ exitCode: 2, json: null })
@@ -71,7 +71,7 @@ test.each([
   expect(state.closed).toBe(1)
 })
 
-test('every fault of the options is listed at once', async () => {
+test('one error lists every invalid option', async () => {
   const { context } = unusableContext()
   const line = `${create} --rate x --locale fr --chunk-size 1`
   expect((await runAdmin(line.split(' '), context)).message?.split('\n')).toHaveLength(3)

@@ -4,10 +4,11 @@ import { createProjectionBuild } from '#services/admin/projection-build.ts'
 import type { FoldPositions } from '#shared/ports/import-jobs.ts'
 import type { Position, TopicPartition } from '#shared/ports/subscription.ts'
 
-const places = [topics.imports, topics.deliveries].flatMap(({ name: topic }) =>
+const topicPartitions = [topics.imports, topics.deliveries].flatMap(({ name: topic }) =>
   Array.from({ length: partitionCount }, (_, partition) => ({ topic, partition })),
 )
-const allAt = (offset: number): readonly Position[] => places.map((place) => ({ ...place, offset }))
+const allAt = (offset: number): readonly Position[] =>
+  topicPartitions.map((topicPartition) => ({ ...topicPartition, offset }))
 
 function positionsOnly(offset: () => number): FoldPositions {
   const advance = () => Promise.reject(new Error('A build does not move positions itself.'))
@@ -27,10 +28,15 @@ function building(joinedAfterMs: number) {
       return {
         start: async () => {},
         stop: async () => {},
-        follow: async () => {},
+        reopenChanged: async () => {},
         wake: () => {},
         reached: () =>
-          now < joinedAfterMs ? [] : places.map((place) => ({ ...place, offset: Math.min(limitOf(place), now) })),
+          now < joinedAfterMs
+            ? []
+            : topicPartitions.map((topicPartition) => ({
+                ...topicPartition,
+                offset: Math.min(limitOf(topicPartition), now),
+              })),
       }
     },
     pause: async (ms) => {
@@ -57,7 +63,7 @@ test('the progress is printed every two seconds', async () => {
   expect(build.folded()).toEqual({ events: 240_000, seconds: 10 })
 })
 
-test('the build stops at the positions of the active collection, and returns at once when no event is missing', async () => {
+test('caughtUp stops at the positions of the active collection, and returns at once when no event is missing', async () => {
   const { build, lines, now } = building(0)
   await build.start()
   await build.caughtUp()

@@ -7,7 +7,7 @@ const unused = (): never => {
   throw new Error('A comparison does not need this.')
 }
 
-/** Compares two collections that differ in one job. The last explanation is repeated. */
+/** Two collections differ in one job. Each call of `explain` returns the next explanation; the last one is repeated. */
 async function compared(explanations: readonly (Difference['is'] | 'equal')[]) {
   const calls: string[] = []
   let round = 0
@@ -55,20 +55,17 @@ async function compared(explanations: readonly (Difference['is'] | 'equal')[]) {
 }
 
 describe('comparing two collections while events arrive', () => {
-  test.each(['missing', 'unsettled'] as const)(
-    'a job that is %s at first and equal later is not reported',
-    async (is) => {
-      const { is: found, calls } = await compared([is, is, 'equal'])
-      expect(found).toEqual([])
-      expect(calls.slice(0, 4)).toEqual(['caught up', 'explained', 'waited', 'caught up'])
-    },
-  )
+  test.each(['missing', 'unsettled'] as const)('a job that is first %s and later equal is not reported', async (is) => {
+    const { is: found, calls } = await compared([is, is, 'equal'])
+    expect(found).toEqual([])
+    expect(calls.slice(0, 4)).toEqual(['caught up', 'explained', 'waited', 'caught up'])
+  })
 
   test.each(['changed', 'added'] as const)('a job that is %s is reported after one round', async (is) => {
     expect(await compared([is])).toMatchObject({ is: [is], rounds: 1 })
   })
 
-  test('a job that stays missing is reported after ten rounds', async () => {
+  test('a job that is missing in ten rounds is reported', async () => {
     expect(await compared(['missing'])).toMatchObject({ is: ['missing'], rounds: 10 })
   })
 })
