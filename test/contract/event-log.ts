@@ -132,7 +132,7 @@ export function eventLogContract({ create }: { create: () => Promise<EventLogUnd
       expect(reads.map(({ length }) => length)).toEqual([50, 30, 50, 30])
     })
 
-    it('can be left early and repeated', async () => {
+    it('a read can be ended early and repeated', async () => {
       await log.append(Array.from({ length: 10 }, () => record({ partition: 10 })))
       for await (const { offset } of log.read(imports, 10, 0)) if (offset === 3) break
       expect(await collect(log.read(imports, 10, 0))).toHaveLength(10)

@@ -125,10 +125,10 @@ function inGroups(count: Count): Count {
   const counting = (key: string) => async (group: readonly Request[]) => {
     const all = group.reduce((sum, { points }) => sum + points, 0)
     const counted = await count(key, all, Math.max(...group.map(({ windowMs }) => windowMs)))
-    let place = counted.points - all
+    let total = counted.points - all
     return group.map(({ points }) => {
-      place += points
-      return { ...counted, points: place }
+      total += points
+      return { ...counted, points: total }
     })
   }
 

@@ -7,8 +7,8 @@ import { isTooLarge } from '../kafka-errors.ts'
 /**
  * - appended: the broker acknowledged every record
  * - too_large: the broker refused the records of at least one partition and stored none of that partition
- * - not_sent: no byte of these records left the process, and none will
- * - ambiguous: the broker may have stored the records, or may store them a little later
+ * - not_sent: no byte of these records was sent or will be sent
+ * - ambiguous: the broker may have stored the records or may still store them
  * After `not_sent` and `ambiguous` the producer is closed and must not be used again.
  */
 export type SendOutcome =

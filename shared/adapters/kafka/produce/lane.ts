@@ -41,8 +41,8 @@ export type Lane = Pick<EventAppender, 'partitionFor'> & {
 }
 
 /**
- * Appends to one topic through one idempotent producer with exactly one outstanding send. Appends that arrive meanwhile
- * share the next send. A producer whose send failed is replaced. While the log cannot be reached, appends return
+ * Appends to one topic through one idempotent producer with exactly one outstanding send. Appends that arrive during
+ * a send share the next send. Replaces a producer after a failed send. While the log cannot be reached, appends return
  * `overloaded` after `maxQueuedAgeMs`. These appends were not sent, so callers may repeat them at once.
  */
 export function createLane(options: LaneOptions): Lane {
