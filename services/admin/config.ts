@@ -17,7 +17,6 @@ export function loadMongoConfig(environment: Environment) {
   return loadConfig(MongoConfig, { ...environment, MONGODB_URL, SECRETS_KEY: key })
 }
 
-/** Throws `ConfigInvalid`, or an error that names the variable to set. */
 export function loadKafkaConfig(environment: Environment) {
   const running = runningSystem(environment)
   const KAFKA_BROKERS = environment.KAFKA_BROKERS || running.kafkaBrokers
@@ -32,7 +31,6 @@ type RunningSystem = {
   readonly secretsKey: () => string | undefined
 }
 
-/** Reads the addresses that `npm start` writes to `services.json` in DATA_DIR. */
 function runningSystem({ DATA_DIR }: Environment): RunningSystem {
   const dataDir = resolve(DATA_DIR || '.data')
   const path = join(dataDir, 'services.json')

@@ -6,7 +6,6 @@ import type { Projector } from '#shared/read-model/projector.ts'
 type Deps = {
   readonly active: FoldPositions
   readonly target: FoldPositions
-  /** Creates a projector that writes to the target and reads only records below the limits. */
   readonly projectorWith: (limitOf: (partition: TopicPartition) => number) => Projector
   readonly pause: (ms: number) => Promise<void>
   readonly print: (line: string) => void
@@ -29,7 +28,7 @@ export type ProjectionBuild = {
 
 /**
  * Projects the log into the target up to the positions of the active collection. Beyond these positions, finished jobs
- * are not announced yet; a projector that continued from there would never announce them.
+ * may not be announced yet; a projector that continued from there would never announce them.
  */
 export function createProjectionBuild(deps: Deps): ProjectionBuild {
   const { active, target, pause, now } = deps

@@ -33,7 +33,6 @@ const maxRounds = 10
 /** Both functions throw when another command acquired the lease. */
 export type HeldLease = {
   change(next: Omit<ProjectionState, 'revision'>): Promise<ProjectionState>
-  /** Renews the lease after the wait. */
   readonly pause: (ms: number) => Promise<void>
 }
 
@@ -120,7 +119,6 @@ export async function switchTo(
   return settled
 }
 
-/** Returns true when each partition that ever had a projector confirms the revision in time. */
 async function untilConfirmed({ projections, now }: ProjectionDeps, lease: HeldLease, revision: number) {
   const startedAt = now()
   const all = new Set(await projections.confirmed(0))

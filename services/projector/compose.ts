@@ -30,7 +30,6 @@ type Instrument = (ports: ProjectorPorts) => ProjectorPorts
 const groupId = 'contact-import.projector'
 const checkEveryMs = 1_000
 
-/** The parts of the projector without the HTTP server, in start order. */
 export function projectorParts(config: ProjectorConfig, log: Log, instrument: Instrument = (ports) => ports) {
   const topicPrefix = config.KAFKA_PREFIX
   const kafka = createKafka({

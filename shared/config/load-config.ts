@@ -64,7 +64,6 @@ function describe(variable: string, schema: TSchema | undefined, value: string |
   return `${must}; it is ${JSON.stringify(value.slice(0, 100))}.`
 }
 
-/** The text after "NAME must be" in an error message. */
 export function expectation(schema: TSchema): string {
   if (typeof schema.expects === 'string') return schema.expects
   if (Array.isArray(schema.anyOf)) return `one of ${schema.anyOf.map((option: TSchema) => option.const).join(', ')}`

@@ -64,10 +64,7 @@ export function parseSecretsKey(text: string): Buffer {
   return key.length === 32 ? key : refuse('32 bytes in base64')
 }
 
-/**
- * Splits a list of signing secrets, the newest first. Each secret has 24 to 64 bytes in base64, with or without the
- * prefix `whsec_` (Standard Webhooks, "Signature scheme").
- */
+/** Parses signing secrets of 24 to 64 bytes, the newest first (Standard Webhooks, "Signature scheme"). */
 export function parseWebhookSecrets(text: string): readonly string[] {
   const secrets = list(text)
   const ok = secrets.every((secret) => {

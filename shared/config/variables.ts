@@ -1,9 +1,6 @@
 import { type StringOptions, type TSchema, Type } from '@sinclair/typebox'
 
-/**
- * `description` and `unit` appear in the generated reference. `expects` appears in errors after "NAME must be". No
- * error shows the value of a `confidential` variable.
- */
+// Errors contain `expects` after "NAME must be", and never the value of a `confidential` variable.
 const text = (description: string, options: StringOptions & { expects: string; confidential?: true }) =>
   Type.String({ description, ...options })
 const pemFile = (description: string) => text(description, { format: 'pem-file', expects: 'a readable file in PEM' })
@@ -272,7 +269,6 @@ export const kafkaAccessVariables = [
   'KAFKA_SASL_PASSWORD',
 ] as const
 
-/** Selects the properties of a service's config schema: `Type.Object(pick(variables, 'HTTP_PORT'))`. */
 export function pick<K extends VariableName>(
   source: typeof variables,
   ...names: readonly K[]

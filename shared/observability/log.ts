@@ -28,10 +28,8 @@ export function createLog({ level, service, destination }: LogOptions): Log {
   return wrap(pino(options, stdout), () => stdout.flush())
 }
 
-/**
- * Buffers lines, because one system call per line is expensive. Writes are synchronous, so that the exit handler can
- * write the rest. SIGKILL can lose the lines of the last 50 ms.
- */
+// Buffers lines, because one system call per line is expensive. Writes are synchronous, so that the exit handler can
+// write the rest. SIGKILL can lose the lines of the last 50 ms.
 function bufferedStdout() {
   const stdout = openDestination({ dest: 1, sync: true, minLength: 8 * 1024, periodicFlush: 50 })
   // Not `flushSync`: in sonic-boom 4.2 it repeats a write to a closed pipe (EPIPE) for ever.

@@ -14,10 +14,8 @@ export function redacted(fields: Readonly<Record<string, unknown>>): Record<stri
   return copied(fields, 1)
 }
 
-/**
- * One spread is faster than a copy member by member. The spread copies `__proto__` as an own member, so that assigning
- * to it does not change the prototype.
- */
+// One spread is faster than a copy member by member. The spread copies `__proto__` as an own member, so that assigning
+// to it does not change the prototype.
 function copied(from: object, depth: number): Record<string, unknown> {
   const copy: Record<string, unknown> = { ...from }
   for (const name of Object.keys(copy)) {
@@ -48,10 +46,8 @@ function plain(value: unknown, depth: number): unknown {
 
 const firstEntries = (value: object): object => Object.fromEntries(Object.entries(value).slice(0, maxEntries))
 
-/**
- * Copies only known members, because drivers attach whole documents and requests to errors. Removes the message from
- * the stack. Withholds the message of a SyntaxError, because it quotes the parsed text.
- */
+// Copies only known members, because drivers attach whole documents and requests to errors. Removes the message from
+// the stack. Withholds the message of a SyntaxError, because it quotes the parsed text.
 function describedError(error: Error, depth: number): Record<string, unknown> {
   return {
     type: error.name,

@@ -9,10 +9,7 @@ import type { Log } from '#shared/runtime/log.ts'
 /** The position of a record, and its event or null if the record does not change the read model. */
 export type FoldItem = Position & { readonly event: JobEvent | null }
 
-/**
- * Keeps no reference to the bytes of the record. Logs an unreadable record without its content and returns the event
- * null. Does not parse `ChunkPlanned`, because `ImportAccepted` has all that the read model needs.
- */
+/** Keeps no reference to the bytes of the record. Logs an unreadable record, without its content. */
 export function toFoldItem(record: LogRecord, log: Log): FoldItem {
   const { topic, partition, offset } = record
   return { topic, partition, offset, event: jobEventOf(record, log) }

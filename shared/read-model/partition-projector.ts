@@ -186,7 +186,6 @@ async function openReading({ deps, source }: ProjectedPartition): Promise<Readin
   return { revision, beginnings, targets, queue: createPartitionQueue(), paused: new Set() }
 }
 
-/** Returns null when the database was restored to an earlier state. */
 async function foldInto(
   { announceFinishedJobs }: PartitionProjectorDeps,
   targets: readonly Target[],

@@ -59,7 +59,6 @@ function apply(document: ImportJobDocument, { event, time }: JobEvent): ImportJo
     return document.chunks_total === null ? withImport(document, event.data) : document
   }
   const { chunk_index, size } = event.data
-  // Ignore a chunk that was not planned: it belongs to no import.
   if (document.chunks_total !== null && chunk_index >= document.chunks_total) return document
   const at = positionOf(document.chunks, chunk_index)
   const present = document.chunks[at]?.chunk_index === chunk_index
@@ -191,10 +190,7 @@ export function toJobResponse(document: ImportJobDocument): JobResponse | null {
   return { ...counts, chunks: document.chunks, created_at, updated_at, completed_at, error_message }
 }
 
-/**
- * The response for a job that is not projected yet. The bytes equal those of the response after `ImportAccepted` is
- * projected.
- */
+/** The response before the job is projected. Equals the response after `ImportAccepted` byte for byte. */
 export function pendingJobResponse(accepted: ImportAcceptedResponse, chunkSize: number): JobResponse | null {
   const { idempotency_status: _, status: __, ...facts } = accepted
   const data = { ...facts, client_id: '', chunk_size: chunkSize, phone_metadata_version: '', invalid_indexes: [] }

@@ -5,7 +5,6 @@ import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
 export const isFinished = (document: ImportJobDocument | null): boolean =>
   document !== null && (document.status === 'completed' || document.status === 'failed')
 
-/** Returns the event that announces a finished job, or null for an unfinished job. */
 export function importOutcomeOf(document: ImportJobDocument): ImportOutcome | null {
   const { client_id, correlation_id, total_contacts, valid_contacts, invalid_contacts } = document
   const { chunks_total, created_at, completed_at, error_message } = document

@@ -17,10 +17,7 @@ export const newChunk = (chunk_index: number, size: number): JobChunk => ({
   error_message: null,
 })
 
-/**
- * Returns the same object when the event has no new information. The state machine in `chunk-delivery.ts` decides
- * whether an event changes the chunk.
- */
+/** Returns the same object when the state machine in `chunk-delivery.ts` ignores the event. */
 export function evolveChunk(chunk: JobChunk, event: DeliveryEvent): JobChunk {
   const before = deliveryOf(chunk)
   const after = evolveDelivery(before, event)

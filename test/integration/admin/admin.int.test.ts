@@ -24,7 +24,6 @@ function setUp() {
   const admin = (...args: string[]) => runAdmin(args, composeAdmin(environment))
   return {
     admin,
-    /** Requires exit code 0. */
     async value(...args: string[]) {
       const result = await admin(...args)
       expect(result).toMatchObject({ exitCode: 0 })

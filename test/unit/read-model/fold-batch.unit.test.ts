@@ -32,7 +32,6 @@ function faultyStore(random: Random) {
     inner = createMemoryImportJobs()
     for (const { run } of done) await run(inner)
   }
-  /** Restores a state before a position moved. */
   async function restoreBackup() {
     const moves = [...done.keys()].filter((index) => done[index]?.moves)
     await restore(moves[Math.floor(moves.length * fault.keep)] ?? done.length)

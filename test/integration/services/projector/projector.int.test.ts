@@ -55,7 +55,6 @@ async function killedAt(point: string): Promise<void> {
   }
 }
 
-/** The number of failed writes per partition. */
 function failedWrites(projector: ServiceProcess): readonly number[] {
   const lines = projector
     .output()
