@@ -47,7 +47,10 @@ export function queryParts(config: QueryConfig, log: Log) {
   const rateLimiter = createMongoRateLimiter({
     db: mongo.db,
     onFallback: (cause) =>
-      log.warn({ err: cause }, 'rate limits cannot be shared between processes; this process applies them alone'),
+      log.warn(
+        { err: cause },
+        'the shared rate limit counter is unavailable; this process counts only its own requests',
+      ),
   })
   const parts: readonly Part[] = [
     { name: 'database', start: async () => {}, stop: () => mongo.close() },

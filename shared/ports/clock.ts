@@ -1,4 +1,6 @@
-export type Instant = number
+import type { Instant } from '#shared/domain/instant.ts'
+
+export type { Instant }
 
 export interface Clock {
   now(): Instant
