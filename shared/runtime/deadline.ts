@@ -1,4 +1,4 @@
-/** Settles like `work`, or after `ms` milliseconds like `onTimeout`. Does not cancel the work. */
+/** Settles like `work`, or after `ms` milliseconds like `onTimeout`. Does not cancel the work; ignores its later result. */
 export async function withDeadline<T, U = T>(
   work: Promise<T>,
   ms: number,

@@ -8,7 +8,6 @@ import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
 import { createReconnectingAdmin } from '../admin/reconnecting-admin.ts'
 import { toLogRecord } from '../log-record.ts'
 import { createTopicNames, type TopicNames } from '../topic-names.ts'
-import { createKeyedMutex } from './keyed-mutex.ts'
 import { type ClusterPartition, createMembership, type MembershipHandlers } from './membership.ts'
 import { type OffsetRange, offsetsSince } from './offsets.ts'
 import { type Cursor, createCursor } from './reader-cursor.ts'
@@ -157,4 +156,25 @@ function createReads(names: TopicNames, idleTimeoutMs: number) {
 
 function keyOf({ topic, partition }: ClusterPartition): string {
   return `${topic}/${partition}`
+}
+
+type KeyedMutex = {
+  /** Waits in order of arrival until the key is free. Returns the function that releases the key. */
+  acquire(key: string): Promise<() => void>
+}
+
+function createKeyedMutex(): KeyedMutex {
+  const last = new Map<string, Promise<void>>()
+  return {
+    async acquire(key) {
+      const before = last.get(key)
+      const mine = Promise.withResolvers<void>()
+      last.set(key, mine.promise)
+      await before
+      return () => {
+        if (last.get(key) === mine.promise) last.delete(key)
+        mine.resolve()
+      }
+    },
+  }
 }

@@ -77,7 +77,12 @@ export const gzipCodec = {
   decompress: decompressor(promisify(zlib.gunzip), zlib.gunzipSync, inlineDecompression.gzip),
 }
 
-/** Registers both codecs. kafkajs 2.2.4 has no zstd, and its gzip uses another thread for every batch. Idempotent. */
+/**
+ * Registers a zstd and a gzip codec in `CompressionCodecs`, the extension point of kafkajs. Idempotent.
+ * - zstd: kafkajs 2.2.4 has none and throws `KafkaJSNotImplemented`.
+ * - gzip: kafkajs compresses each batch in another thread. For 1 to 100 outcomes (0.2 to 17 kB) this codec takes 13 to
+ *   40 µs of processor time instead of 50 to 110 to compress, and 8 to 40 µs instead of 30 to 140 to decompress.
+ */
 export function registerCodecs(): void {
   kafkajs.CompressionCodecs[kafkajs.CompressionTypes.ZSTD] = () => zstdCodec
   kafkajs.CompressionCodecs[kafkajs.CompressionTypes.GZIP] = () => gzipCodec

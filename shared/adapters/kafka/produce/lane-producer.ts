@@ -99,7 +99,10 @@ export async function connectLaneProducer(options: LaneProducerOptions): Promise
   return { send, close }
 }
 
-/** kafkajs reads the getter `headers` for each encoding, and only as an own property, because it copies messages. */
+/**
+ * `beforeEncoding` is called before each send: kafkajs reads the getter `headers` for each encoding. The getter is an own
+ * property, because kafkajs copies messages.
+ */
 function guarded(record: PlacedRecord, beforeEncoding: () => void): Message {
   const { key, partition, value, headers } = record
   return {

@@ -19,7 +19,7 @@ export type LaneQueueOptions = {
   readonly maxGroupBytes: number
 }
 
-/** Larger groups save few round trips, and kafkajs takes longer to build their batches. */
+/** Enough records to share a round trip. kafkajs takes longer to encode larger groups. */
 const maxGroupRecords = 1_000
 /** Upper estimate in bytes for a record's length fields, deltas and attributes. */
 const recordOverhead = 64
