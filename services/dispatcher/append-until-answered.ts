@@ -19,7 +19,7 @@ export class AppendGivenUp extends Error {
   }
 }
 
-/** Repeats an ambiguous append: a duplicate event has the same id. Rejects with `AppendGivenUp`. */
+/** Appends until the log stores or refuses the event. Duplicates have the same id. Rejects with `AppendGivenUp`. */
 export async function appendUntilAnswered(
   append: () => Promise<AppendOutcome>,
   { timers, log, givenUp }: AppendDeps,
@@ -37,7 +37,7 @@ export async function appendUntilAnswered(
   return result.value
 }
 
-/** Resolves to the number of appends. Also rejects when the log refuses the event as too large. */
+/** Resolves to the number of appends. Rejects with `AppendGivenUp`, or when the event is too large for the log. */
 export async function appendUntilAcknowledged(append: () => Promise<AppendOutcome>, deps: AppendDeps): Promise<number> {
   const { is, appends } = await appendUntilAnswered(append, deps)
   if (is === 'refused') throw new Error('The log refused an event about a chunk as too large.')

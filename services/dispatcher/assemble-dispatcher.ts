@@ -16,8 +16,9 @@ const startConcurrency = 64
 /** A stop may take 25 s. A call takes at most 10 s; the last commit and leaving the group come after the drain. */
 const drainWithinMs = 17_000
 /**
- * Ingest appends a repeat of an import only after the lease has ended. A record appended within this time after the
- * import's creation therefore precedes every repeat. The rest of the lease is a margin for clock differences.
+ * Ingest appends a repeat of an import only after the lease of the idempotency key has ended. A record appended within
+ * this time after the import's creation therefore precedes every repeat. The rest of the lease is a margin for clock
+ * differences.
  */
 const lateOriginalMs = (leaseMs: number): number => Math.min(10_000, leaseMs / 3)
 

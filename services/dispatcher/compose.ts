@@ -31,7 +31,7 @@ type Instrument = (ports: DispatcherPorts) => DispatcherPorts
 
 const groupId = 'contact-import.dispatcher'
 const mib = 1024 * 1024
-/** `least` holds an import of 10,000 contacts. `most` holds the chunks that one partition sends before a fetch ends. */
+/** `least` holds an import of 10,000 contacts. `most` holds the chunks that one partition sends during a fetch. */
 const windows = { offsets: 2_000, bytes: { all: 24 * mib, least: 2 * mib, most: 8 * mib } }
 /** Records decompress to about ten times their size. Larger fetches do not speed up recovery (infra/bench/recovery.ts). */
 const maxFetchBytes = 32 * 1024

@@ -17,7 +17,10 @@ type Deps = AppendDeps & {
 /** False when the process stopped first. The next owner of the partition then reads the record again. */
 export type StoreDeadLetter = (unreadable: UnreadableRecord) => Promise<boolean>
 
-/** After a crash between the two appends both are repeated with the same ids, so that readers count each once. */
+/**
+ * Appends the dead letter, then `ChunkFailed`. After a crash between them, the next owner appends both again with the
+ * same ids, so that readers count each once.
+ */
 export function createStoreDeadLetter(deps: Deps): StoreDeadLetter {
   const { deadLetters, appender, clock, log } = deps
 

@@ -20,7 +20,7 @@ type Deps = Omit<PartitionDeps, 'commit' | 'windowLimits'> & {
   /** `blocks` is false when an open breaker would admit a trial call now. */
   readonly breaker: () => { readonly is: CircuitBreaker['is']; readonly blocks: boolean }
   readonly drainWithinMs: number
-  /** Ends the appends that the log has not acknowledged after `drainWithinMs`. */
+  /** Called after the drain. Unacknowledged events are not appended again. */
   readonly giveUp: () => void
 }
 

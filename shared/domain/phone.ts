@@ -170,9 +170,9 @@ function plansOf(callingCode: string): readonly NumberingPlan[] {
 }
 
 /**
- * Matches only national numbers that libphonenumber accepts unchanged. Follows the library: prefix rule, then the
- * country by leading digits or first matching type, then its patterns. No match where the prefix rule might change the
- * number.
+ * Matches only national numbers that libphonenumber accepts unchanged. Applies the rules in the order of the library:
+ * the national prefix, the country (by leading digits or the first matching number type), the patterns of the country.
+ * Does not match a number that the national prefix rule might change.
  */
 function compileFastPattern(callingCode: string): RegExp | null {
   const plans = plansOf(callingCode)

@@ -25,7 +25,7 @@ export type RegisteredClient = ApiClientSettings & {
 /** New credentials in plain text, returned only once: the store keeps a hash or ciphertext. Null: not issued. */
 export type IssuedSecrets = { readonly apiKey: string | null; readonly signingSecret: string | null }
 
-/** Revoked: revocation is final. Not signing: the client has no signing secret. Both change nothing. */
+/** `not_signing`: the client has no signing secret. Only `done` may have changed the client. */
 export type RegistryOutcome =
   | { readonly is: 'done'; readonly client: RegisteredClient; readonly issued: IssuedSecrets }
   | { readonly is: 'unknown' | 'revoked' | 'not_signing' }

@@ -18,7 +18,8 @@ export type ApiClient = {
 
 export interface ApiClients {
   /**
-   * Null for an invalid key. Compares keys in constant time. Changes take effect within 5 s. Throws `DependencyLost`.
+   * Null for an invalid key. Compares keys in constant time. Changes of a client take effect within 5 s. Throws
+   * `DependencyLost`.
    */
   authenticate(apiKey: string): Promise<ApiClient | null>
 }

@@ -55,7 +55,8 @@ export interface IdempotencyKeys {
   /** Stores the response and counts the first access. Returns false when a later holder has the claim. */
   finish(claim: Claim, response: string, now: Instant): Promise<boolean>
   /**
-   * Deletes an unfinished claim of this holder. Call this only if no holder appended or may still append the import.
+   * Deletes an unfinished claim of this holder. Call this only if no holder has appended the import and no holder can
+   * append the import later.
    */
   release(claim: Claim): Promise<void>
 }

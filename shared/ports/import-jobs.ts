@@ -12,12 +12,13 @@ export type JobChange = { readonly document: ImportJobDocument; readonly foldedF
 export interface ImportJobWriter {
   load(jobIds: readonly string[]): Promise<ReadonlyMap<string, ImportJobDocument>>
   /**
-   * Writes a document only if the stored offsets equal `foldedFrom`. Returns the ids of the others: load and fold them.
+   * Writes a document only if the stored offsets equal `foldedFrom`. Returns the ids of the documents that were not
+   * written. The caller must load these documents and fold their events again.
    */
   save(changes: readonly JobChange[]): Promise<readonly string[]>
 }
 
-/** `to` is the next offset to fold. The stored position must be at least `from`; null accepts any or none. */
+/** `to` is the next offset to fold. The stored position must be at least `from`. With null, there is no condition. */
 export type Advance = TopicPartition & { readonly from: number | null; readonly to: number }
 
 /** Stored with the documents: a backup restores both to the same moment. Throws `DependencyLost`. */

@@ -6,8 +6,8 @@ export type Quota = {
 
 export interface RateLimiter {
   /**
-   * Counts one request of all instances together. Never throws: while the shared counter is unavailable, each process
-   * applies the limit to its own requests.
+   * Counts one request against the limit that all instances share. Never throws: while the shared counter is
+   * unavailable, each process applies the limit to its own requests.
    */
   consume(clientId: string, perSecond: number): Promise<Quota>
 }

@@ -32,7 +32,10 @@ export function parseCommitMetadata(text: string): CommitMetadata {
   return { is: 'open', by: kind === 'open' ? rest : '' }
 }
 
-/** Read `metadata` after the assignment of the partition. Null when the group has no committed offset. */
+/**
+ * For how many milliseconds calls of other processes may still run. The caller must read `metadata` after the
+ * assignment of the partition. `metadata` is null when the group has no committed offset.
+ */
 export function otherCallsLastMs(metadata: CommitMetadata | null, self: string): number {
   if (metadata === null || metadata.is === 'drained') return 0
   if (metadata.is === 'quiet') return Math.min(metadata.inMs, formerCallLimitMs)

@@ -22,7 +22,7 @@ export type PartitionChunks = {
 /** A chunk whose outcome may already be in the log. Its deliveries must be folded before the chunk is sent. */
 export type Repeat = { readonly chunk: Chunk; readonly createdAt: Instant }
 
-/** `chunk` must fail. Null when the record names no chunk, or when another record of the chunk is active. */
+/** `chunk`: the chunk that must fail. Null when the record names no chunk, or when another record of it is active. */
 export type UnreadableRecord = {
   readonly record: LogRecord
   readonly reason: UnreadableReason
@@ -47,8 +47,9 @@ export const createPartitionChunks = (
 })
 
 /**
- * Adds the next records. A record without a chunk is done at once; a second record of an active chunk joins the chunk. A
- * record appended more than `lateOriginalMs` after the import's creation may follow a repeat of itself.
+ * Adds the next records. A record without a chunk is done at once; a second record of an active chunk joins the chunk.
+ * When a record was appended more than `lateOriginalMs` after the import's creation, the log may hold a repeat of the
+ * record at a lower offset.
  */
 export function takeRecords(
   chunks: PartitionChunks,

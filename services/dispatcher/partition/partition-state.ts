@@ -72,7 +72,7 @@ export type PartitionInput =
   | { readonly is: 'waitCancelled'; readonly chunk: Chunk }
   /** `appended` is false when the repeat may or may not be in the log. */
   | { readonly is: 'replanEnded'; readonly chunk: Chunk; readonly appended: boolean }
-  /** The member kept the partition in a rebalance. Without `readFrom`, reading would restart at the committed offset. */
+  /** The member kept the partition in a rebalance. The partition must be opened again at its next offset. */
   | { readonly is: 'kept' }
   | { readonly is: 'drain' }
   | { readonly is: 'lose' }

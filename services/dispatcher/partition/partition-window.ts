@@ -51,7 +51,7 @@ export function createPartitionWindow(firstOffset: number, limits: WindowLimits)
 
   return {
     add(offset, size) {
-      if (offset < next) throw new RangeError(`Offset ${offset} was added before; the next one is ${next}.`)
+      if (offset < next) throw new RangeError(`Offset ${offset} is below the next offset ${next}.`)
       slots.set(offset, { offset, bytes: size, done: false })
       bytes += size
       undone += 1

@@ -186,7 +186,7 @@ function asynchronousEffects(partition: number, deps: EffectDeps) {
         await deps.timers.pause(effect.ms)
         return handle({ is: 'waited' })
       case 'announce':
-        return attempt('committing the start of a partition', { is: 'announcementFailed' }, async () => {
+        return attempt('committing the metadata `open`', { is: 'announcementFailed' }, async () => {
           const metadata = formatCommitMetadata({ is: 'open', by: deps.self })
           await deps.commit([{ ...placeOf(partition), offset: effect.offset, metadata }])
           return { is: 'announced' }

@@ -10,8 +10,9 @@ import type { RawHeaders, RawParts, RawRecord, StoredRecord } from '../events/re
 import { type Instant, timestampOf } from '../instant.ts'
 
 /**
- * An unreadable record, stored in `contact-import.dead-letters` in the partition with the same number. A mark closes the
- * dead letter. The id is the record's topic, partition and offset, so a second copy has no effect.
+ * An unreadable record, stored in `contact-import.dead-letters` in the partition with the same number. A mark (a later
+ * record with the same id) closes the dead letter. The id is the record's topic, partition and offset, so a second copy
+ * has no effect.
  */
 export type DeadLetter = {
   readonly id: string

@@ -6,7 +6,10 @@ import { type Instant, timestampOf } from '../instant.ts'
 
 export type UnreadableChunk = { readonly jobId: string; readonly chunkIndex: number; readonly size: number }
 
-/** Reads missing fields from the value. Null when the job or the index is missing, or when the record names two jobs. */
+/**
+ * Reads the key and headers; if the index or size is missing there, also the value. Null when the job or the index is
+ * missing, or when the record names two jobs.
+ */
 export function readUnreadableChunk({ key, headers, value }: StoredRecord): UnreadableChunk | null {
   const index = countOf(headers[headerNames.chunkIndex])
   const size = countOf(headers[headerNames.chunkSize])
@@ -29,7 +32,7 @@ export const unreadableChunkFailed = ({ jobId, chunkIndex, size }: UnreadableChu
     response_status_code: null,
     duration_ms: 0,
     error_code: 'record_unreadable',
-    error_message: 'The record of this chunk could not be read; it was not sent.',
+    error_message: 'The record of this chunk could not be read, so the chunk was not sent.',
   },
 })
 

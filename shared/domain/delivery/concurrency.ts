@@ -1,5 +1,5 @@
 export type Concurrency = {
-  /** The integer part is the limit. The fraction accumulates small shares of failures. */
+  /** The integer part is the limit. The fraction accumulates changes smaller than one. */
   readonly limit: number
   /** The mean duration of a call when the AI system has no backlog. Null before the end of the first round. */
   readonly baselineMs: number | null

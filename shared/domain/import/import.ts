@@ -78,7 +78,7 @@ const chunksPlanned = ({ jobId, correlationId, chunks }: AcceptImport): EncodedC
     data: { job_id: jobId, correlation_id: correlationId, chunk_index: index, size, contacts },
   }))
 
-/** The 202 body. Depends only on the event, so a take-over can recreate the body from the log. */
+/** The 202 body. Depends only on the event, so a process that takes over the key can recreate the body from the log. */
 export const acceptedResponse = ({ data }: ImportAccepted): ImportAcceptedResponse => ({
   job_id: data.job_id,
   correlation_id: data.correlation_id,

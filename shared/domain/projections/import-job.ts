@@ -16,8 +16,8 @@ export type JobEvent = {
 }
 
 /**
- * Returns the read model of the job after the event. Expects the events of one topic in offset order. The order between
- * topics and repeated events do not change the result.
+ * Returns the read model of the job after the event. Expects the events of one topic in offset order. The result does
+ * not depend on the order between topics or on repeated events.
  * - An event at or below its topic's applied offset returns the same document object.
  * - An event without new information (a second outcome, a repeated `ImportAccepted`) changes only `applied`.
  */
@@ -124,7 +124,7 @@ function summarise(document: ImportJobDocument): ImportJobDocument {
     ...totals,
     chunks_pending: pending,
     status,
-    // No event marks the end of a job. A finished job never changes, so `updated_at` is its completion time.
+    // No projected event marks the end of a job. A finished job never changes, so `updated_at` is its completion time.
     completed_at: isFinished ? document.updated_at : null,
     error_message: messageOf(chunks_total, totals.chunks_failed),
   }

@@ -28,7 +28,7 @@ export function createScenarioAiSystem(time: VirtualTime, broker: ScenarioBroker
     call(process: string, idempotencyKey: string): Promise<AttemptResult> {
       const key = chunkKeys.get(idempotencyKey) ?? idempotencyKey
       if (broker.isResolved(key)) broker.violations.push(`chunk ${key} is sent although the log holds its outcome`)
-      if (calls.some((call) => call.key === key)) broker.violations.push(`chunk ${key} is sent twice at a time`)
+      if (calls.some((call) => call.key === key)) broker.violations.push(`two calls send chunk ${key} at the same time`)
       sends.set(key, (sends.get(key) ?? 0) + 1)
       return new Promise((resolve) => {
         const answer = (ending: Ending): void => {

@@ -20,7 +20,7 @@ describe.concurrent('a dispatcher killed', () => {
         expect(unrecorded).toBeLessThan(chunks / 2)
         await scene.delivered(chunks)
         const { requests, repeats, by_status } = scene.ai.received()
-        expect(repeats + (by_status.none ?? 0)).toBe(unrecorded) // calls whose response arrived unrecorded, or after the kill
+        expect(repeats + (by_status.none ?? 0)).toBe(unrecorded) // responses not recorded, or after the kill
         expect(requests).toBe(chunks + unrecorded)
         const outcomes = [...outcomesOf(await scene.deliveryEvents()).values()]
         expect(outcomes).toHaveLength(chunks)

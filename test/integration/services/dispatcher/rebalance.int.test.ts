@@ -19,7 +19,7 @@ const sentOnce = async (chunks: number) => {
 }
 const joined = (output: string): boolean => /"partitions":\[\d/.test(output)
 
-describe('members that join and leave in order', () => {
+describe('members that join and leave cleanly', () => {
   it(
     'every few seconds while 5,000 chunks are delivered: each is sent once',
     async () => {

@@ -68,7 +68,7 @@ describe('a dead letter', () => {
     )
   })
 
-  test('is redriven as the original record with a mark', () => {
+  test('is redriven as the original record with the redrive header', () => {
     fc.assert(
       fc.property(record, circumstances, (given, about) => {
         const letter = readBack(deadLetterRecord(given, about))

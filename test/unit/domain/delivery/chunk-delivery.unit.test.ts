@@ -179,7 +179,7 @@ describe('the event after an attempt', () => {
     })
   })
 
-  test('is ChunkRetryScheduled while the schedule lasts', () => {
+  test('is ChunkRetryScheduled while the schedule has a further delay', () => {
     expect(when(given(retry(1)), answered(503))).toEqual({
       type: 'ChunkRetryScheduled',
       data: {
@@ -224,7 +224,7 @@ describe('the event after an attempt', () => {
     expect(when(given(), answered(999))).toMatchObject({ type: 'ChunkFailed', data: { response_status_code: null } })
   })
 
-  test('is valid, and final after one attempt more than the schedule has delays', () => {
+  test('is valid, and the number of attempts is at most the number of delays plus one', () => {
     const result = fc.oneof(
       fc.record({
         is: fc.constant('answered' as const),
@@ -248,7 +248,7 @@ describe('the event after an attempt', () => {
         let state: ChunkDelivery = initialState
         while (nextAction(state, Number.MAX_SAFE_INTEGER).do === 'send') {
           const event = when(state, results.next().value)
-          if (event.type === 'ChunkReplanned') throw new Error('No attempt plans its chunk again.')
+          if (event.type === 'ChunkReplanned') throw new Error('An attempt must not result in ChunkReplanned.')
           expect(faultsOf(schemas[event.type], event.data)).toEqual([])
           state = evolve(state, event)
         }

@@ -47,7 +47,7 @@ describe('the concurrency limit', () => {
     expect(limitOf(accepted)).toBeGreaterThan(limitOf(slower))
   })
 
-  test('does not change when calls become slightly slower', () => {
+  test('does not shrink when calls become slightly slower', () => {
     expect(limitOf(calls(calls(start, 64, fine), 65 * 3, () => ({ durationMs: 60 })))).toBeGreaterThan(65)
   })
 

@@ -206,9 +206,9 @@ describe('the reason why a foreign or damaged record is unreadable', () => {
     ['not JSON', encode('{')],
     ['not UTF-8', new Uint8Array([0x22, 0xff, 0x22])],
     ['an array', encode('[]')],
-    ['without a required member', encode(JSON.stringify({ ...planned('a').data, size: undefined }))],
-    ['with an invalid phone', encode(text(record.value).replace('+79991234567', '89991234567'))],
-    ['of another job than the headers', encode(text(record.value).replace(jobId, correlationId))],
+    ['an object without a required member', encode(JSON.stringify({ ...planned('a').data, size: undefined }))],
+    ['an object with an invalid phone', encode(text(record.value).replace('+79991234567', '89991234567'))],
+    ['about another job than the headers', encode(text(record.value).replace(jobId, correlationId))],
   ])('data that is %s', (_, value) => {
     expect(decodeEvent({ ...record, value })).toEqual({ is: 'unreadable', reason: 'bad_data' })
   })

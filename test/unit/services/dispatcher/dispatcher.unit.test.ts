@@ -104,14 +104,14 @@ const finish = async (partition: number) => {
 test('a partition may read ahead by the bytes that other partitions do not use', async () => {
   await append(0, 0, 6)
   await eventually(() => expect(calls).toHaveLength(6))
-  expect(isReading(0)).toEqual([true]) // 6 of 10
+  expect(isReading(0)).toEqual([true]) // 6 of at most 10 records
 
   await append(1, 0, 1)
   await eventually(() => expect(calls).toHaveLength(7))
   await finish(0)
-  await eventually(() => expect(isReading(0, 1)).toEqual([false, true])) // 5 of 5
+  await eventually(() => expect(isReading(0, 1)).toEqual([false, true])) // 5 of at most 5 records
 
   await finish(1)
   await finish(0)
-  await eventually(() => expect(isReading(0, 1)).toEqual([true, true])) // 4 of 10
+  await eventually(() => expect(isReading(0, 1)).toEqual([true, true])) // 4 of at most 10 records
 })

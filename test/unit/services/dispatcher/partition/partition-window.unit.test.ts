@@ -26,7 +26,7 @@ describe('partition window', () => {
     expect(window.lowWaterMark()).toBe(7)
   })
 
-  it('refuses an offset that was added before', () => {
+  it('refuses an offset below the next offset', () => {
     const window = createPartitionWindow(5, roomy)
     window.add(5, 1)
     expect(() => window.add(5, 1)).toThrow(RangeError)
