@@ -23,7 +23,7 @@ export const deadLetterHeaders = {
   redriven: 'dl_redriven', // on the redriven copy in the original topic: the id of the dead letter
 } as const
 
-/** A mark is a record without value that is appended after an administrator redrove or purged the dead letter with its id. */
+/** A mark is a record without a value. It is appended after a redrive or purge of the dead letter with the same id. */
 export const deadLetterMarks = ['redriven', 'purged'] as const
 export type DeadLetterMark = (typeof deadLetterMarks)[number]
 

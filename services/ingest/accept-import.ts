@@ -8,7 +8,7 @@ import type { Claim, ClaimOutcome, IdempotencyKeys, PlanInputs } from '#shared/p
 import type { Refused } from './planning/plan.ts'
 import type { Planner } from './planning/planner.ts'
 
-/** Read the log from this long before the claim: the clocks of ingest and the broker may differ. */
+/** How long before the claim the log is read: the clocks of ingest and the broker may differ. */
 const clockSkewMs = 60_000
 const pollIntervalMs = 100
 
@@ -48,7 +48,7 @@ type Deps = {
   readonly maxContacts: number
 }
 
-/** Claims the key, plans, appends, stores the response. `accepted`: both stores confirmed their writes. */
+/** Claims the key, plans the import, appends its records to the log and stores the response. */
 export const createAcceptImport = (deps: Deps) =>
   async function acceptImport(request: ImportRequest): Promise<AcceptOutcome> {
     const outcome = await claimOrWait(request, deps)
@@ -107,8 +107,8 @@ async function acceptFirst(claim: Claim, request: ImportRequest, deps: Deps): Pr
 }
 
 /**
- * Reads the log first: an earlier holder may have appended the import. Its records may also arrive later. Therefore the
- * new records are marked as repeats, and consumers identify events by id.
+ * Reads the log first: an earlier holder may have appended the import. The records of that holder may also arrive
+ * later. Therefore the new records are marked as repeats, and consumers identify events by id.
  */
 async function takeOver(claim: Claim, request: ImportRequest, deps: Deps): Promise<AcceptOutcome> {
   const found = await findAcceptedResponse(claim, deps)
@@ -152,7 +152,7 @@ async function findAcceptedResponse({ jobId, createdAt }: Claim, { appender, rea
   return null
 }
 
-/** A later holder of the claim stores the same bytes, so `finish` then returns the stored response. */
+/** If a later holder has taken over the claim and stored its response, returns that response. */
 async function finish(claim: Claim, response: string, request: ImportRequest, deps: Deps): Promise<AcceptOutcome> {
   const finished = await deps.keys.finish(claim, response, deps.clock.now())
   if (finished) return { is: 'accepted', response, jobId: claim.jobId, replayed: false }

@@ -22,7 +22,8 @@ export type SignatureFault = 'signature_missing' | 'timestamp_out_of_range' | 's
 const hexDigest = /^[0-9a-f]{64}$/i
 
 /**
- * Null: X-Signature is the hex HMAC-SHA256 (RFC 2104) of X-Timestamp, a line feed and the body for one of the secrets.
+ * Returns null if the timestamp is current and X-Signature is the hex HMAC-SHA256 (RFC 2104) of X-Timestamp, a line
+ * feed and the body, with one of the secrets as the key.
  */
 export function signatureFault(request: SignedRequest, rules: SignatureRules): SignatureFault | null {
   const { signature, timestamp, wire } = request

@@ -59,8 +59,9 @@ const secondsUntilReset = ({ resetMs }: Quota) => Math.max(1, Math.ceil(resetMs 
 type Lists = { readonly 4: BlockList; readonly 6: BlockList }
 
 /**
- * Checks an address against a list of addresses and CIDR blocks. An empty list allows every address. IPv4-mapped IPv6
- * (RFC 4291 §2.5.5.2) counts as IPv4 in both. A value that is not an address is never allowed by a non-empty list.
+ * Checks an address against a list of addresses and CIDR blocks. An empty list allows every address. An IPv4-mapped
+ * IPv6 address or block (RFC 4291 §2.5.5.2) counts as IPv4. A non-empty list never allows a value that is not an
+ * address.
  */
 export function createAllowlist(): (address: string | undefined, blocks: readonly string[]) => boolean {
   const compiled = new WeakMap<readonly string[], Lists>()

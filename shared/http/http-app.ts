@@ -73,7 +73,7 @@ export async function createHttpApp(options: HttpAppOptions): Promise<FastifyIns
   app.addHook('onRequest', async (request, reply) => {
     openExchanges.set(request.socket, { request, reply })
     prepare(request, reply)
-    // Before the body parser: for an unknown content type, it responds with 415 before the 404 handler runs.
+    // Check this before the body parser runs: for an unknown content type, the parser would respond with 415, not 404.
     if (request.is404 || request.url.length > maxUrlLength) throw routingError(request, methodsOf)
     if (!isWellFormed(request.raw)) throw new ServiceError('bad_request')
   })

@@ -47,7 +47,7 @@ function copyOf(source: Buffer, bytes: number): Buffer {
   return copy
 }
 
-/** The most bytes that a contact adds to its tags and fields, including the comma before it. */
+/** The maximum bytes of a contact without its tags and fields, including the comma before the contact. */
 const maxBytesAround = ',{"phone":"+123456789012345","tags":[],"additional_fields":{}}'.length
 
 /** The contacts of a chunk as a JSON array in UTF-8, as `ChunkPlanned` contains them. */
@@ -66,7 +66,7 @@ export function encodeChunk({ json, contacts }: EncodedContacts, chunk: readonly
   let separator = '['
   for (const { index, phone } of chunk) {
     const contact = contacts[index]
-    if (contact === undefined) throw new RangeError('The plan contains a contact that the request does not.')
+    if (contact === undefined) throw new RangeError('The plan contains a contact that is not in the request.')
     putAscii(`${separator}{"phone":"${phone}","tags":`)
     if (contact.tagsEnd === 0) putAscii('[]')
     else putRange(contact.tagsStart, contact.tagsEnd, contact.canonical)

@@ -42,7 +42,7 @@ export type Refused =
   | { readonly is: 'refused'; readonly error: 'invalid_json' | 'empty_import' | 'payload_too_large' }
   | { readonly is: 'refused'; readonly error: 'validation_failed'; readonly faults: readonly Fault[] }
 
-/** Pure: the same request gives the same bytes in every process. The parser plans what the scan does not support. */
+/** Pure: the same request gives the same bytes in every process. Uses the parser unless the scan succeeds. */
 export function plan(request: PlanRequest): Planned | Refused {
   const scanned = scanContacts(request.body, request.maxContacts)
   return scanned.is === 'contacts' ? planContacts(request, scanned.contacts) : planByParser(request)

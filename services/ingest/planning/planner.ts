@@ -11,15 +11,15 @@ export interface Planner {
 
 export type PlanWorkers = WorkerPool<PlanTask, PlanResult>
 
-/** Planning one body takes a few hundred milliseconds at most. */
+/** The maximum number of waiting bodies. A worker needs at most a few hundred milliseconds for each. */
 const maxQueue = 64
 
 export const createPlanWorkers = ({ threads, log }: { readonly threads: number; readonly log: Log }): PlanWorkers =>
   createWorkerPool({ file: new URL('plan-worker.ts', import.meta.url), threads, maxQueue, log })
 
 /**
- * Bodies up to these sizes are planned on the event loop: a worker would cost more than the plan. The limits are safe
- * for malicious bodies: parsing takes up to 1 ms per KiB, and one phone number up to 50 µs.
+ * Bodies up to these sizes are planned on the event loop: a worker would cost more than the plan. The limits assume
+ * malicious bodies: parsing takes up to 1 ms per KiB, and one phone number up to 50 µs.
  */
 const inline = { parsedBytes: 8 * 1024, scannedBytes: 64 * 1024, scannedContacts: 250 }
 

@@ -159,7 +159,7 @@ describe('the response is the error of the first failing check', () => {
     ])
   })
 
-  it('and creates no idempotency record if the check is before the claim', async () => {
+  it('and no idempotency record is created if the check is before the claim', async () => {
     const { apiKey } = await clients.add({ signing: true })
     const key = randomUUID()
     const headers = { authorization: `Bearer ${apiKey}`, 'idempotency-key': key }

@@ -44,7 +44,7 @@ function shapeFaults(value: unknown, place: Place): Fault[] {
 
 const isMember = (name: string): boolean => Object.hasOwn(ContactInput.properties, name)
 
-/** Ajv reports one fault or all faults, possibly millions. Give it only the members that the response can list. */
+/** Ajv reports one fault or all faults, possibly millions. Give Ajv only the members that the response can list. */
 function excerptOf(value: unknown): unknown {
   if (!isBranch(value) || Array.isArray(value)) return value
   const entries: [string, unknown][] = Object.entries(value)
@@ -79,7 +79,7 @@ function shapeFault({ keyword, instancePath, params }: ErrorObject, place: Place
       return [{ pointer: below({ ...place, pointer }, String(params.missingProperty)).pointer, code: 'required' }]
     case 'additionalProperties':
       return [unknownField({ ...place, pointer }, String(params.additionalProperty))]
-    // Ajv also reports the invalid name itself.
+    // Ajv reports the violated limit of the name as a separate error.
     case 'propertyNames':
       return []
     default:

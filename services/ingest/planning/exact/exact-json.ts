@@ -4,8 +4,8 @@
  */
 
 /**
- * Matches numbers that a double cannot represent, or prints in another form: `1e3`, `1.50`, `-0`, `0.0000001`. Numbers
- * of up to 15 digits are safe. A false match inside a string only costs time.
+ * Matches numbers that a double cannot represent, or that JSON.stringify writes in another form: `1e3`, `1.50`, `-0`,
+ * `0.0000001`. Other numbers of up to 15 digits are safe. A false match inside a string only costs time.
  */
 const mayLoseDigits = /[:,[]\s*(?:-0[,\]}\s]|-?(?:[\d.]{16}|[\d.]+[eE]|\d+\.\d*0(?!\d)|0\.000000))/
 /** Matches `"12":`, and digits written as escapes. */

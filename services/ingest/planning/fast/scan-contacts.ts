@@ -115,9 +115,9 @@ function readPhone(scanner: Scanner, start: number, end: number): string | null 
 const readString = ({ text }: Scanner, start: number, end: number): string =>
   String(JSON.parse(text.toString('utf8', start, end)))
 
-/** Up to `surelyShort` bytes, every limit holds; above `surelyLong`, none does (a code point takes up to 12 bytes). */
+/** Strings up to `surelyShort` bytes are within both limits. Strings above `surelyLong` bytes exceed both limits. */
 const surelyShort = Math.min(limits.phoneLength, limits.tagLength)
-const surelyLong = Math.max(limits.phoneLength, limits.tagLength) * 12
+const surelyLong = Math.max(limits.phoneLength, limits.tagLength) * 12 // bytes of an escaped surrogate pair
 
 function lengthOf(scanner: Scanner, start: number, end: number): number {
   const bytes = end - start - 2

@@ -111,7 +111,7 @@ describe('an idempotency key', () => {
         const answers = await Promise.all([a, b].flatMap((answer) => answer ?? []))
         expect(answers.map(({ status }) => status).toSorted()).toEqual([202, 422])
         const [won, lost] = answers.toSorted((one, another) => one.status - another.status)
-        if (won === undefined || lost === undefined) throw new Error('Two requests had no two answers.')
+        if (won === undefined || lost === undefined) throw new Error('A response is missing.')
         expect(memberOf(lost, 'error')).toBe('idempotency_conflict')
         expect(memberOf(lost, 'existing_created_at')).toBe(memberOf(won, 'created_at'))
         return memberOf(won, 'job_id')

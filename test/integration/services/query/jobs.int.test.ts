@@ -75,7 +75,7 @@ describe('a job', () => {
     }
   })
 
-  it('with wait is returned to all waiting requests when it changes; without a change, they get a 304', async () => {
+  it('read with wait is returned to all requests when it changes; without a change, they get a 304', async () => {
     const { job_id: jobId } = await writer.importContacts(contacts)
     await eventually(async () => expect((await list('')).jobs.map(({ job_id }) => job_id)).toContain(jobId))
     const etag = String((await reader.request(path(jobId))).headers.get('etag'))
@@ -102,7 +102,7 @@ describe('a job', () => {
     expect(ended.status).toBe(200)
   })
 
-  it('with an invalid wait gets a 400', async () => {
+  it('read with an invalid wait gets a 400', async () => {
     const answer = await reader.request(path(randomUUID(), '?wait=31'))
     expect(answer.status).toBe(400)
     expect(answer.body).toMatchObject({ error: 'validation_failed', details: [{ pointer: '/wait' }] })

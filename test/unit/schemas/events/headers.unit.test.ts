@@ -10,7 +10,7 @@ const events = all.flatMap((topic): readonly EventType[] => topic.events)
 const notCloudEvents: readonly string[] = [headerNames.contentType, headerNames.traceparent]
 
 describe('event headers', () => {
-  test('CloudEvents headers are ce_ and up to 20 lower-case letters or digits', () => {
+  test('CloudEvents header names are ce_ followed by up to 20 lower-case letters or digits', () => {
     const attributes = Object.values(headerNames).filter((name) => !notCloudEvents.includes(name))
     for (const name of attributes) expect(name).toMatch(/^ce_[a-z0-9]{1,20}$/)
   })

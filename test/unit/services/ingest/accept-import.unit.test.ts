@@ -163,7 +163,7 @@ describe('accept import', () => {
     expect(records()).toHaveLength(2)
   })
 
-  it('takes the response from the log when a former holder appended, even if it would now refuse the body', async () => {
+  it('returns the response in the log after a former holder appended, even if the body is now refused', async () => {
     const { ingest, clock, log } = setUp()
     log.failNextAppend(ambiguous(true))
     await ingest()(request)

@@ -108,7 +108,7 @@ describe('parseContacts', () => {
     expect(result.is === 'refused' && result.error === 'validation_failed' && result.faults.length).toBeLessThan(110)
   })
 
-  it('the pointer of a fault at a name of 10,000 characters is that of the object that contains the name', () => {
+  it('a fault at a name of 10,000 characters points to the object that contains the name', () => {
     const name = 'k'.repeat(10_000)
     expect(parse(one(`"${name}":1`))).toHaveProperty('faults', [{ pointer: '', code: 'unknown_field' }])
     expect(parse(one(`"additionalFields":{"a":{"${name}":[{"b":{"__proto__":1}}]}}`))).toHaveProperty('faults', [
@@ -148,7 +148,7 @@ describe('parseContacts', () => {
     expect(parse(`{"phone":"1","phone":"2"}`)).toEqual({ is: 'contacts', contacts: [{ phone: '2' }] })
   })
 
-  it('refuses exact numbers as a phone or a tag', () => {
+  it('refuses a number of 20 digits as a phone or a tag', () => {
     expect(parse('{"phone":12345678901234567890}')).toHaveProperty('faults', [
       { pointer: '/phone', code: 'wrong_type' },
     ])
