@@ -13,7 +13,7 @@ export type ChildOptions = {
   readonly env?: Environment
   /** Runs the child in its own process group, so that Ctrl-C in the terminal sends no signal to the child. */
   readonly ownGroup?: boolean
-  /** Keeps the last characters of the output, 200,000 by default. */
+  /** How many of the last characters of the output are kept. Default 200,000. */
   readonly keptOutput?: number
   /** The child writes its output to this file; `output()` is then empty. */
   readonly logFile?: string

@@ -43,7 +43,7 @@ export async function openDataDir(path: string) {
       record({ processes: { ...running().processes, [name]: process } })
     },
     remember: (change: RememberedChoices) => writeJson(choicesFile, { ...choices(), ...change }),
-    /** The port of the last start if it is free, or if `inUse` (that start still uses it). Otherwise a new port. */
+    /** The port of the last start if it is free, or if `inUse` (a container still uses it). Otherwise a new port. */
     async portFor(name: string, inUse = false): Promise<number> {
       const { ports = {} } = choices()
       const last = ports[name]

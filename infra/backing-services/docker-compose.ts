@@ -33,7 +33,7 @@ export async function startByCompose(
   const inUse = (await project.run(['ps', '--quiet'], signal)).output.trim() !== ''
   const ports = { kafka: await dataDir.portFor('kafka', inUse), mongodb: await dataDir.portFor('mongodb', inUse) }
   async function stop() {
-    // The signal of the start may already be aborted, and the containers must still stop.
+    // A new signal: `signal` may already be aborted, and the containers must still be stopped.
     const { code, output } = await project.run(['down', '--remove-orphans'], new AbortController().signal, ports)
     if (code === 0) return
     const command = `docker compose --project-name ${project.name} down`

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { fixedDelay, retry, tryAgain } from '#shared/runtime/retry.ts'
 import { sendSignal } from './child.ts'
 
-/** A process of a start. The pid alone is not enough, because the kernel reuses pids. */
+/** A process that `npm start` started. The pid does not identify the process, because the kernel reuses pids. */
 export type RecordedProcess = { readonly pid: number; readonly args: readonly string[] }
 
 /** Ends a process with SIGTERM, or with SIGKILL after 20 s. Sends no signal to a process with other arguments. */

@@ -14,7 +14,7 @@ export type StartContext = {
   readonly signal: AbortSignal
   /** Called when a server that was ready ends without a call of `stop`. */
   readonly onCrash: (fault: StartFault) => void
-  /** Additional broker settings. `{ours}` in a value is replaced by our own value of the same setting. */
+  /** Additional broker settings. `{ours}` in a value is replaced by the value that `startKafka` sets by default. */
   readonly kafkaProperties?: Readonly<Record<string, string>>
 }
 

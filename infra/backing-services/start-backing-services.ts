@@ -10,9 +10,9 @@ export type BackingServices = Required<Addresses> & {
 }
 
 /**
- * Uses the servers of KAFKA_BROKERS and MONGODB_URL. Starts a missing server with Docker Compose if an engine runs and has
- * or can pull the images, otherwise as a native process. Resolves when both servers are ready. On failure, ends the
- * servers that it started and rejects with a `StartFault`.
+ * Uses the servers of KAFKA_BROKERS and MONGODB_URL. Starts each server without a variable: with Docker Compose if Docker
+ * runs and the images are present or can be pulled, otherwise as a native process. Resolves when both servers are ready.
+ * On failure, ends the started servers and rejects with a `StartFault`.
  */
 export async function startBackingServices(context: StartContext): Promise<BackingServices> {
   const { dataDir, environment } = context

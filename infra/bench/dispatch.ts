@@ -11,7 +11,7 @@ import { numberOption, optionsFrom, refuse } from './options.ts'
 
 const usage =
   'node infra/bench/dispatch.ts --brokers 127.0.0.1:9092 [--chunks 5000] [--contacts 100] [--concurrency 50] ' +
-  '[--latency MS (instead of 0, 20 and 100)] [--rounds 3] [--warmup 2000] [--partitions N (instead of by key)]'
+  '[--latency MS (default 0, 20 and 100)] [--rounds 3] [--warmup 2000] [--partitions N (default: partition by key)]'
 const names = ['brokers', 'chunks', 'contacts', 'concurrency', 'latency', 'rounds', 'warmup', 'partitions'] as const
 const given = optionsFrom(usage, names)
 const brokers = given.brokers?.split(',') ?? refuse(`--brokers must be given. Usage: ${usage}`)
@@ -22,7 +22,7 @@ const rounds = numberOption(given, 'rounds', { fallback: 3, min: 1, max: 100 })
 const one = numberOption(given, 'latency', { fallback: -1, min: 0, max: 10_000 })
 /** Chunks that both programs send before the measurement starts, to exclude the start-up time. */
 const warmup = numberOption(given, 'warmup', { fallback: 2_000, min: 0, max: 100_000 })
-/** 0: the keys of the imports determine their partitions. */
+/** Imports go to this number of partitions in turn. 0 (not given): the key of an import determines its partition. */
 const partitions = numberOption(given, 'partitions', { fallback: 0, min: 1, max: partitionCount })
 const all = warmup + chunks
 const latencies = one < 0 ? [0, 20, 100] : [one]
@@ -107,7 +107,7 @@ const dispatched = (latency: number): Promise<Timed> =>
     const kafka = createKafka({ brokers, clientId: 'bench' })
     await applyTopics(kafka, { topicPrefix })
     const admin = kafka.admin()
-    await plant(topicPrefix)
+    await appendImports(topicPrefix)
     const dispatcher = await startBenchmarkChild('services/dispatcher/main.ts', [], {
       KAFKA_BROKERS: brokers.join(','),
       KAFKA_PREFIX: topicPrefix,
@@ -125,7 +125,7 @@ const dispatched = (latency: number): Promise<Timed> =>
     }
   })
 
-async function plant(topicPrefix: string): Promise<void> {
+async function appendImports(topicPrefix: string): Promise<void> {
   const kafka = createKafka({ brokers, clientId: 'bench' })
   const lane = createLane({
     kafka,
@@ -135,10 +135,10 @@ async function plant(topicPrefix: string): Promise<void> {
     maxQueuedAgeMs: 60_000,
   })
   await lane.start()
-  for (let planted = 0; planted < all; planted += chunksPerImport) {
-    const shape = { chunks: Math.min(chunksPerImport, all - planted), contactsPerChunk: contacts }
+  for (let appended = 0; appended < all; appended += chunksPerImport) {
+    const shape = { chunks: Math.min(chunksPerImport, all - appended), contactsPerChunk: contacts }
     const { records } = plannedImport(shape)
-    const partition = partitions === 0 ? {} : { partition: (planted / chunksPerImport) % partitions }
+    const partition = partitions === 0 ? {} : { partition: (appended / chunksPerImport) % partitions }
     const outcome = await lane.append(records.map((record) => ({ ...record, ...partition })))
     if (outcome.is !== 'appended') throw new Error(`The event log answered ${outcome.is}.`)
   }

@@ -58,21 +58,21 @@ async function measure({ ingest, bare, writes, apiKey }: Servers, size: number, 
   const load = createLoad({ url: ingest.url, apiKey }, connections)
   const bareLoad = createLoad({ url: bare.url, apiKey }, connections)
   const writesLoad = createLoad({ url: writes.url, apiKey }, connections)
-  const flatOut = (server: MeasuredProcess, through: Load, posts: readonly ImportPost[]) =>
-    stage(server, () => through.flatOut(oneByOne(posts)))
+  const closedLoop = (server: MeasuredProcess, through: Load, posts: readonly ImportPost[]) =>
+    stage(server, () => through.closedLoop(oneByOne(posts)))
   try {
     // Let the JIT compile the code before the measurement.
-    await flatOut(ingest, load, postsOf(size, Math.ceil(count / 3)))
-    await flatOut(bare, bareLoad, postsOf(size, count))
-    await flatOut(writes, writesLoad, postsOf(size, Math.ceil(count / 3)))
+    await closedLoop(ingest, load, postsOf(size, Math.ceil(count / 3)))
+    await closedLoop(bare, bareLoad, postsOf(size, count))
+    await closedLoop(writes, writesLoad, postsOf(size, Math.ceil(count / 3)))
 
     const posts = postsOf(size, count)
-    const floor = await flatOut(bare, bareLoad, Array.from({ length: bareTimes }, () => posts).flat())
-    const first = await flatOut(ingest, load, posts)
-    const replay = await flatOut(ingest, load, posts)
+    const floor = await closedLoop(bare, bareLoad, Array.from({ length: bareTimes }, () => posts).flat())
+    const first = await closedLoop(ingest, load, posts)
+    const replay = await closedLoop(ingest, load, posts)
     const rate = perSecond(first) / 2
     const half = await stage(ingest, () => load.atRate(rate, oneByOne(postsOf(size, count))))
-    const written = await flatOut(writes, writesLoad, postsOf(size, count))
+    const written = await closedLoop(writes, writesLoad, postsOf(size, count))
     // At the same rate as ingest, because p99 depends on the load.
     const writtenHalf = await stage(writes, () => writesLoad.atRate(rate, oneByOne(postsOf(size, count))))
     return {

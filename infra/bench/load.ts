@@ -27,8 +27,8 @@ export function createLoad({ url, apiKey }: LoadTarget, connections: number) {
   }
 
   return {
-    /** Closed loop: each connection sends the next import after a response, until `next` returns null. */
-    async flatOut(next: () => ImportPost | null): Promise<LoadResult> {
+    /** Each connection sends the next import after a response, until `next` returns null. */
+    async closedLoop(next: () => ImportPost | null): Promise<LoadResult> {
       const latencies: number[] = []
       const begun = performance.now()
       const worker = async () => {

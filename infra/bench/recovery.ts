@@ -21,7 +21,7 @@ const outcomes = numberOption(given, 'outcomes', { fallback: 3_600_000, min: 12_
 const topicPrefix = `bench${randomUUID().slice(0, 8)}.`
 const kafka = createKafka({ brokers, clientId: 'bench' })
 const groupId = `${topicPrefix}contact-import.dispatcher`
-const [done, undone, atOnce] = [500, 1_600, 1_000]
+const [committed, uncommitted, appendSize] = [500, 1_600, 1_000]
 const bounds = { topicPrefix, maxQueuedBytes: 2 ** 31, maxQueuedAgeMs: 600_000 }
 
 const sent = (jobId: string, chunkIndex: number, importsOffset: number, partition: number) => {
@@ -32,28 +32,32 @@ const sent = (jobId: string, chunkIndex: number, importsOffset: number, partitio
   return toRecord({ type: 'ChunkSent', data }, facts)
 }
 
-/** One import per partition. All chunks have outcomes; only the first `done` chunks are committed. */
-async function plant(): Promise<void> {
+/** One import per partition. All chunks have outcomes; only the first `committed` chunks are committed. */
+async function appendBacklog(): Promise<void> {
   const imports = createLane({ kafka, topic: topics.imports, ...bounds })
   const deliveries = createLane({ kafka, topic: topics.deliveries, ...bounds })
   await Promise.all([imports.start(), deliveries.start()])
   const jobs = Array.from({ length: partitionCount }, () => randomUUID())
   await Promise.all(
     jobs.map((jobId, partition) => {
-      const { records } = plannedImport({ jobId, chunks: done + undone, contactsPerChunk: 1 })
+      const { records } = plannedImport({ jobId, chunks: committed + uncommitted, contactsPerChunk: 1 })
       return imports.append(records.map((record) => ({ ...record, partition })))
     }),
   )
-  for (let appended = 0; appended < outcomes; appended += atOnce * partitionCount) {
+  for (let appended = 0; appended < outcomes; appended += appendSize * partitionCount) {
     await Promise.all(
       jobs.map((jobId, partition) =>
-        deliveries.append(Array.from({ length: atOnce }, (_, i) => sent(jobId, i % done, (i % done) + 1, partition))),
+        deliveries.append(
+          Array.from({ length: appendSize }, (_, i) => sent(jobId, i % committed, (i % committed) + 1, partition)),
+        ),
       ),
     )
   }
   await Promise.all(
     jobs.map((jobId, partition) =>
-      deliveries.append(Array.from({ length: undone }, (_, i) => sent(jobId, done + i, done + i + 1, partition))),
+      deliveries.append(
+        Array.from({ length: uncommitted }, (_, i) => sent(jobId, committed + i, committed + i + 1, partition)),
+      ),
     ),
   )
   await Promise.all([imports.stop(), deliveries.stop()])
@@ -62,8 +66,11 @@ async function plant(): Promise<void> {
 const admin = kafka.admin()
 await applyTopics(kafka, { topicPrefix })
 await admin.connect()
-await plant()
-const partitions = Array.from({ length: partitionCount }, (_, partition) => ({ partition, offset: String(done + 1) }))
+await appendBacklog()
+const partitions = Array.from({ length: partitionCount }, (_, partition) => ({
+  partition,
+  offset: String(committed + 1),
+}))
 await admin.setOffsets({ groupId, topic: topicPrefix + topics.imports.name, partitions })
 
 const sinkPort = await freePort()
@@ -93,7 +100,7 @@ await delay(2_000)
 const received = await (await fetch(`http://127.0.0.1:${sinkPort}/received`)).text()
 console.log(
   JSON.stringify({
-    outcomes_read: outcomes + undone * partitionCount,
+    outcomes_read: outcomes + uncommitted * partitionCount,
     fold_seconds: (Math.max(...times) - Math.min(...starts)) / 1_000,
     waited_for_former_calls_seconds: Math.max(...found.map(({ waited_ms }) => Number(waited_ms))) / 1_000,
     chunks_recovered: found.reduce((sum, { chunks }) => sum + Number(chunks), 0),

@@ -25,7 +25,7 @@ const onTopics = (prefix: string, allowed: Topics): readonly Right[] =>
     return operations === undefined ? [] : [{ resource: 'topic', name: prefix + name, pattern: 'literal', operations }]
   })
 
-/** Read allows group membership. Delete is needed because temporary reader groups are deleted on stop. */
+/** Read allows group membership. Delete: a reader with a temporary consumer group deletes the group when it stops. */
 const onGroups = (prefix: string): Right => ({
   resource: 'group',
   name: prefix,

@@ -96,7 +96,7 @@ function versionOf(node) {
     return execFileSync(node, ['-p', 'process.versions.node'], { encoding: 'utf8' }).trim()
   } catch {
     throw new SetupFault(
-      `The installed Node does not run on this machine (${node}): remove node_modules and run the command again. If the fault remains, install Node ${oldestNode} or newer and remove that file.`,
+      `The installed Node does not run on this machine (${node}): remove node_modules and run the command again. If the fault remains, install Node ${oldestNode} or newer and remove ${node}.`,
     )
   }
 }

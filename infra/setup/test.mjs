@@ -1,6 +1,6 @@
 /**
- * `npm test`, `npm run test:watch` and `npm run test:ops`. Runs all steps even if one fails; then the exit code is not 0.
- * Starts Kafka and MongoDB once for all tiers that need them.
+ * `npm test`, `npm run test:watch` and `npm run test:ops`. Runs all steps even if one fails. The exit code is 0 only if
+ * all steps pass. Starts Kafka and MongoDB once for all tiers that need them.
  */
 import { spawn } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'

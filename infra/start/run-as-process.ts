@@ -17,7 +17,7 @@ export async function runAsProcess(work: Work): Promise<never> {
       stopping.abort()
     })
   }
-  // The program that reads the output may end first.
+  // Ignore EPIPE: the program that reads the output may end before this process.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   setInterval(() => {}, 60_000)
   try {

@@ -22,7 +22,7 @@ type Running = { readonly stop: () => Promise<void> }
 
 /** Longer than the 25 s that the dispatcher has to finish its calls. */
 const servicesStopWithinMs = 40_000
-/** A start of the services cannot be cancelled. This is the wait for its end. */
+/** After an abort, the time to wait for `startServices`, which cannot be cancelled. */
 const servicesStartWithinMs = 15_000
 
 /**
@@ -62,7 +62,7 @@ export async function runStart({ environment, startServices, aiSystem, say, sign
   if (signal.aborted) say('Stopping …')
 }
 
-/** Starts both concurrently. Adds `stop` of each started one to `started`, even if the other start fails. */
+/** Starts the backing services and the AI system concurrently. If one start fails, `started` still stops the other. */
 async function startServers(aiSystem: string, context: StartContext, started: AsyncDisposableStack) {
   const results = await Promise.allSettled([startBackingServices(context), startAiSystem(aiSystem, context)])
   const [backing, ai] = results

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
 
-/** Returns the number of event loop iterations so far. Pending input is processed in each iteration. */
+/** Counts event loop iterations until the end of the test. Returns a function that returns the current count. */
 export function countEventLoopIterations(): () => number {
   let iterations = 0
   let isOver = false

@@ -32,7 +32,9 @@ export async function findBreaks(folder: string, documents: Documents): Promise<
     paths.toSorted().map(async (path) => {
       const current = documents.get(path)
       if (current === undefined)
-        return [`${path}: the catalogue no longer has this version, but the log still contains its records.`]
+        return [
+          `${path}: schemas/events/catalogue.ts no longer has this version, but the log still contains its records.`,
+        ]
       const released = parse(path, await readFile(join(folder, path), 'utf8'))
       return incompatibilities(released, parse(path, current)).map((fault) => `${path}: ${fault} ${advice}`)
     }),

@@ -25,9 +25,9 @@ function pathWithDocker(commands: Record<string, string>): string {
 }
 
 /** A fake Compose that starts nothing and, like the real one, rejects port 0. `calls` lists the executed commands. */
-function fakeCompose({ downHit = false } = {}) {
+function fakeCompose({ interruptDown = false } = {}) {
   const log = join(project.root, 'docker-calls')
-  const hit = `if ! grep -q hit '${log}'; then echo hit >> '${log}'; kill -INT $$; fi;`
+  const interruptOnce = `if ! grep -q interrupted '${log}'; then echo interrupted >> '${log}'; kill -INT $$; fi;`
   const script = [
     'if [ "$2" = version ]; then exit 0; fi',
     'if [ "$KAFKA_PORT" = 0 ]; then echo "ports.[0] is missing a target port" >&2; exit 1; fi',
@@ -35,7 +35,7 @@ function fakeCompose({ downHit = false } = {}) {
     '*" ps "*) echo 0123456789ab;;',
     `*" up "*) echo "up $KAFKA_PORT" >> '${log}';;`,
     `*" down --volumes "*) echo 'removed' >> '${log}';;`,
-    `*" down "*) ${downHit ? hit : ''} sleep 1; echo 'stopped' >> '${log}';;`,
+    `*" down "*) ${interruptDown ? interruptOnce : ''} sleep 1; echo 'stopped' >> '${log}';;`,
     'esac',
   ]
   return {
@@ -84,12 +84,12 @@ test('repeated Ctrl-C does not interrupt the docker command that stops the conta
 })
 
 test('npm start repeats the docker command that stops the containers when Ctrl-C ended that command', async () => {
-  const { environment, calls } = fakeCompose({ downHit: true })
+  const { environment, calls } = fakeCompose({ interruptDown: true })
   const start = await project.start({ environment })
   await eventually(() => expect(calls()).toHaveLength(1))
   start.kill('SIGINT')
   expect((await start.exited).code).toBe(0)
-  expect(calls().slice(1)).toEqual(['hit', 'stopped'])
+  expect(calls().slice(1)).toEqual(['interrupted', 'stopped'])
 })
 
 test('after a kill, the next start uses the ports of the containers that still run', async () => {

@@ -13,7 +13,7 @@ export type OwnServer = {
   stop: () => Promise<void>
 }
 
-/** `{ours}` in a property is replaced by our own value of the same broker setting. */
+/** `{ours}` in a broker setting is replaced by the value that `startKafka` sets by default. */
 export async function startOwnKafka(
   properties: Readonly<Record<string, string>> = {},
 ): Promise<OwnServer & { brokers: string[] }> {

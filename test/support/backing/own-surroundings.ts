@@ -17,6 +17,7 @@ export type OwnSurroundings = {
 
 const secretsKey = Buffer.alloc(32, 7)
 
+/** Creates topics, a database and an API client for one test. `environment` has the variables of the services. */
 export async function createOwnSurroundings(
   kafkaBrokers: readonly string[],
   mongodbUrl: string,

@@ -9,7 +9,7 @@ export type SharedServices = {
 
 /**
  * Kafka and MongoDB for a test run: the servers of TEST_KAFKA_BROKERS and TEST_MONGODB_URL if both are set, otherwise
- * containers if Docker has or can pull the images, otherwise native processes.
+ * containers if Docker runs and the images are present or can be pulled, otherwise native processes.
  */
 export async function startSharedServices(): Promise<SharedServices> {
   const { TEST_KAFKA_BROKERS: brokers = '', TEST_MONGODB_URL: url = '' } = process.env

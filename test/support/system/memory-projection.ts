@@ -46,7 +46,7 @@ export function createMemoryProjection() {
   const records = () => folded.flatMap((topic) => eventLog.records(topic))
   const ends = () => new Map(records().map(({ topic, partition, offset }) => [`${topic}/${partition}`, offset + 1]))
 
-  /** Waits for the end of the log, then compares the documents with the fold of the whole log. */
+  /** Waits for the end of the log, then compares the documents with those that result from all events of the log. */
   async function expectProjected(target: MemoryStore = store): Promise<void> {
     const places = records().map(({ topic, partition }) => ({ topic, partition }))
     await eventually(

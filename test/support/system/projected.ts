@@ -27,7 +27,7 @@ export async function appendHistory(own: OwnTopics, { imports, deliveries }: His
   await producer.disconnect()
 }
 
-/** Returns the documents that the whole log folds to, and the end offset of each partition. */
+/** Returns the documents that result from all events of the log, and the end offset of each partition. */
 export async function projectionOf(kafka: Kafka, nameOf: OwnTopics['nameOf']) {
   const records = []
   for (const { name: topic } of [topics.imports, topics.deliveries]) {

@@ -39,7 +39,7 @@ test('an incompatible change is reported with the file and the next step', async
   ])
 })
 
-test('a released version that the catalogue no longer has is reported', async () => {
+test('a released event version that was removed from catalogue.ts is reported', async () => {
   const folder = temporaryFolder()
   await release(folder, new Map([[path, schema({})]]))
   expect(await findBreaks(folder, new Map())).toEqual([expect.stringContaining('no longer has this version')])
