@@ -21,6 +21,7 @@ export const Behaviour = Type.Object(
     /** Keeps the connection open without sending the rest of the response. */
     hang: Type.Optional(Where),
     reset: Type.Optional(Where),
+    /** Sends the body byte by byte, with this delay between the bytes. */
     drip_ms: Type.Optional(Milliseconds),
     body_bytes: Type.Optional(Type.Integer({ minimum: 0, maximum: 10 * 1024 ** 3 })),
     /** The `location` header. The default status is then 307. */

@@ -35,12 +35,12 @@ beforeEach(async () => {
 afterEach(() => page.close())
 
 describe('in a browser', () => {
-  test('the base address opens the reference', async () => {
+  test('the address without a path opens the API reference', async () => {
     await page.goto(origin)
     expect(page.url()).toBe(`${origin}/docs`)
   })
 
-  test('the reference shows every endpoint, sends no request to another host and violates no content security policy', async () => {
+  test('the API reference shows every endpoint, sends no request to another host and violates no content security policy', async () => {
     await page.goto(`${origin}/docs`, { waitUntil: 'networkidle' })
     await page.getByRole('heading', { name: 'Contact import service' }).waitFor()
     await page.getByRole('button', { name: 'health' }).first().click()
@@ -59,7 +59,7 @@ describe('in a browser', () => {
     expect(violations.join()).toContain('Content Security Policy')
   })
 
-  test('a request can be tried from the reference', async () => {
+  test('a request can be sent from the API reference', async () => {
     await page.goto(`${origin}/docs`, { waitUntil: 'networkidle' })
     await page
       .getByRole('button', { name: /Test Request/ })

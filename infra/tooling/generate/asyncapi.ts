@@ -49,7 +49,7 @@ function message(event: EventType, schemas: Map<string, JsonObject>): JsonObject
   }
 }
 
-const bytes = { description: 'The unchanged value of the original record. A mark has no value.' }
+const bytes = { description: 'The unchanged value of the original record. A `DeadLetterMark` has no value.' }
 
 const deadLetterMessages: JsonObject = {
   DeadLetter: {

@@ -21,7 +21,7 @@ test('a clone without node_modules does not count as installed', () => {
   expect(isInstalled(root)).toBe(false)
 })
 
-test('an interrupted installation, without the package list of npm, does not count as installed', () => {
+test('an installation without node_modules/.package-lock.json was interrupted and does not count as installed', () => {
   expect(isInstalled(root)).toBe(false)
   write('package-lock.json', { 'node_modules/b': { version: '1.0.0', optional: true } })
   expect(isInstalled(root)).toBe(false)
