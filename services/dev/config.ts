@@ -6,6 +6,14 @@ import { IngestConfig } from '../ingest/config.ts'
 import { ProjectorConfig } from '../projector/config.ts'
 import { QueryConfig } from '../query/config.ts'
 
+/** The variables that each service reads. */
+export const serviceConfigs = {
+  ingest: IngestConfig,
+  dispatcher: DispatcherConfig,
+  projector: ProjectorConfig,
+  query: QueryConfig,
+}
+
 export const DevConfig = Type.Object({
   ...IngestConfig.properties,
   ...DispatcherConfig.properties,

@@ -42,7 +42,7 @@ const backing = {
     expects: 'one or more host:port separated by commas, e.g. 127.0.0.1:9092',
   }),
   KAFKA_PREFIX: text(
-    'A prefix for the names of topics and consumer groups, for installations that share a Kafka cluster.',
+    'A prefix for the names of topics and consumer groups, for installations that share a Kafka cluster. After a change, the services no longer find the existing topics and groups.',
     {
       default: '',
       pattern: '^[A-Za-z0-9._-]{0,100}$',
@@ -121,11 +121,11 @@ const aiSystem = {
   ),
   AI_SYSTEM_ALLOW_PRIVATE: Type.Union([Type.Literal('true'), Type.Literal('false')], {
     description:
-      'Allow an AI system at a loopback, private or link-local address. Set to `false` when its address is public.',
+      'Allow an AI system at a loopback, private or link-local address. Set to `false` when its address is public. The default allows the simulated AI system of `npm start` at 127.0.0.1.',
     default: 'true',
   }),
   RETRY_SCHEDULE: text(
-    'The delays before the second, third, … attempt to deliver a chunk. `none` means one attempt only.',
+    'The delays before the second, third, … attempt to deliver a chunk. `none` means one attempt only. If the attempt after the last delay fails, the chunk fails and is not sent again.',
     {
       default: '500ms,2s,8s,30s,2m,10m,1h',
       format: 'durations',
@@ -134,7 +134,7 @@ const aiSystem = {
   ),
   DISPATCH_MAX_CONCURRENCY: Type.Integer({
     description:
-      'The maximum number of chunks that one process sends at the same time. The process lowers its own limit when the AI system slows down.',
+      'The maximum number of chunks that one process sends at the same time. The process lowers its own limit when the AI system slows down. After each round of calls, the limit shrinks by half the share of retryable failures; if the mean duration of the calls exceeds twice the normal one plus 50 ms, the limit halves.',
     default: 512,
     minimum: 1,
     maximum: 4096,
@@ -143,7 +143,8 @@ const aiSystem = {
 
 const imports = {
   CHUNK_SIZE: Type.Integer({
-    description: 'The number of contacts in a chunk, for clients without a chunk size of their own.',
+    description:
+      'The number of contacts in a chunk, for clients without a chunk size of their own. A change does not affect accepted imports.',
     unit: 'contacts',
     default: 100,
     minimum: 10,
@@ -157,7 +158,7 @@ const imports = {
     maximum: 100_000,
   }),
   DEFAULT_REGION: text(
-    'The region of phone numbers without a country code, for clients without a region of their own.',
+    'The region of phone numbers without a country code, for clients without a region of their own. A change does not affect accepted imports.',
     {
       default: 'RU',
       pattern: '^[A-Z]{2}$',
@@ -176,7 +177,7 @@ const idempotency = {
   }),
   IDEMPOTENCY_LEASE_SECONDS: Type.Number({
     description:
-      'How long a request holds its idempotency key before another request may take over the import. Set the same value for ingest and dispatcher.',
+      'How long a request holds its idempotency key before another request may take over the import. Set the same value for ingest and dispatcher. With a larger value than ingest, the dispatcher may not recognise a late duplicate record and may send its chunk twice.',
     unit: seconds,
     default: 30,
     minimum: 1,
@@ -194,7 +195,7 @@ const idempotency = {
 const access = {
   SECRETS_KEY: Type.Optional(
     text(
-      'The key that encrypts the signing secrets of API clients at rest. Without it, clients with signing cannot be created.',
+      'The key that encrypts the signing secrets of API clients at rest. Without it, clients with signing cannot be created. If the key is lost or changed, all requests of clients with signing fail with 500 until `clients rotate-secret` without `--grace` issues a new secret.',
       {
         format: 'secrets-key',
         expects: '32 bytes in base64 (openssl rand -base64 32)',

@@ -9,6 +9,7 @@ export type SourceFile = { readonly path: string; readonly text: string }
 /** A rule takes all files and returns one sentence for each fault. The sentence begins with the path. */
 export type Rule = (files: readonly SourceFile[]) => readonly string[]
 
+/** A file imports another file, a module of Node.js or a package. */
 export type Edge = {
   readonly from: string
   readonly typeOnly: boolean

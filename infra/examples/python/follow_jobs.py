@@ -1,4 +1,4 @@
-"""Reads `contact-import.jobs` and processes the end of each import exactly once.
+"""Reads `contact-import.jobs` and processes each finished import exactly once.
 
 The results and the position are in one SQLite file and change in one transaction, so that a crash neither loses nor
 repeats an event.

@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { serviceConfigs } from '#services/dev/config.ts'
 import { variables } from '#shared/config/variables.ts'
 import { table } from './markdown.ts'
 import { isObject, type Json, type JsonObject, jsonOf } from './named-schemas.ts'
@@ -25,6 +26,11 @@ function defaultOf(schema: JsonObject, required: boolean): string {
   return required ? 'none; required' : 'none; optional'
 }
 
+function readersOf(name: string): string {
+  const services = Object.entries(serviceConfigs).filter(([, { properties }]) => Object.hasOwn(properties, name))
+  return services.length === 0 ? 'none' : services.map(([service]) => service).join(', ')
+}
+
 export function configReference(): string {
   const { properties, required } = jsonOf(Type.Object(variables))
   const mustBeSet = Array.isArray(required) ? required : []
@@ -36,6 +42,7 @@ export function configReference(): string {
       typeof schema.unit === 'string' ? schema.unit : '',
       defaultOf(schema, mustBeSet.includes(name)),
       allowed(schema),
+      readersOf(name),
     ]
   })
   return [
@@ -43,6 +50,8 @@ export function configReference(): string {
     'A process reads its environment variables once, when it starts. If any are invalid, the process reports all of ' +
       'them and stops. Each service reads only the variables that it needs. `npm start` sets the addresses of Kafka, ' +
       'MongoDB and the AI system, and `SECRETS_KEY`, when they are not set.',
-    table(['variable', 'description', 'unit', 'default', 'allowed values'], rows),
+    'The last column lists the services that read the variable. `npm start` and the admin command read `DATA_DIR`. The ' +
+      'admin command also reads the variables of Kafka and MongoDB, and `SECRETS_KEY`.',
+    table(['variable', 'description', 'unit', 'default', 'allowed values', 'services'], rows),
   ].join('\n\n')
 }

@@ -11,7 +11,7 @@ export const layerCases: Cases = {
       ],
       repaired: { 'schemas/a.ts': "import { Type } from '@sinclair/typebox/compiler'\nimport './http/b.ts'" },
     },
-    'the domain imports only schemas, also as types': {
+    'the domain imports only schemas; type imports count': {
       broken: { 'shared/domain/a.ts': "import type { Clock } from '#shared/ports/clock.ts'" },
       faults: ['shared/domain/a.ts may not import shared/ports/clock.ts.'],
       repaired: { 'shared/domain/a.ts': "import type { Contact } from '#schemas/contact.ts'" },
@@ -85,7 +85,7 @@ export const layerCases: Cases = {
         'shared/adapters/http/a.ts': "import { request } from 'undici'",
       },
     },
-    'nothing imports infra or tests': {
+    'services import neither infra nor tests': {
       broken: { 'services/dev/a.ts': "import '../../infra/a.ts'\nimport '../../test/b.ts'" },
       faults: ['services/dev/a.ts may not import infra/a.ts.', 'services/dev/a.ts may not import test/b.ts.'],
       repaired: { 'test/unit/a.ts': "import '../../infra/a.ts'" },

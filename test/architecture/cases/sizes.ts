@@ -9,7 +9,7 @@ export const sizeCases: Cases = {
     },
   },
   'functions have at most 60 lines': {
-    'a function with others inside it': {
+    'a function that contains another function': {
       broken: { 'schemas/a.ts': `export const a = () => {\n  const b = () => {${'\n'.repeat(60)}}\n}` },
       faults: [
         'schemas/a.ts:1 has a function of 63 lines; the limit is 60.',

@@ -171,6 +171,14 @@ describe('events.md', () => {
 })
 
 describe('config.md', () => {
+  test.each([
+    ['MAX_CONTACTS', 'ingest'],
+    ['IDEMPOTENCY_LEASE_SECONDS', 'ingest, dispatcher'],
+    ['LOG_LEVEL', 'ingest, dispatcher, projector, query'],
+  ])('the row of %s names the services %s', (name, services) => {
+    expect(textOf('config.md')).toMatch(new RegExp(`\\n\\| \`${name}\` \\|.* \\| ${services} \\|\\n`))
+  })
+
   test.each(Object.entries(variables))('%s has a row with its default', (name, schema) => {
     const row = textOf('config.md')
       .split('\n')
