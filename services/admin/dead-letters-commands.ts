@@ -134,7 +134,7 @@ function redriveMessage(dryRun: boolean, { matching, redriven, not_kept, of_fail
   ]
   if (of_failed_chunks > 0) {
     sentences.push(
-      `${of_failed_chunks} of them belong to chunks that have failed. A redrive does not change that: import those contacts again.`,
+      `${of_failed_chunks} of them belong to chunks that have failed. A redrive does not change a failed chunk: import those contacts again.`,
     )
   }
   if (not_kept > 0) sentences.push(`${not_kept} were not redriven, because their values were too large to store.`)

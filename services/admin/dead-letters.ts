@@ -11,13 +11,14 @@ import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
 
 /** Every method throws `DependencyLost` when the event log is not available. */
 export type DeadLetterStore = {
-  /** The dead letters without a mark, each once, ordered by partition and offset. */
+  /** Yields each dead letter that was neither redriven nor purged, once, ordered by partition and offset. */
   open(): AsyncIterable<DeadLetter>
   /**
-   * Appends the record to its origin topic again and then the mark. After a failure between the two appends the dead
-   * letter is still open and may be redriven again. `not_kept`: nothing was appended, because the value is not stored.
+   * Appends the record to its origin topic again, then a mark that closes the dead letter. After a failure between the
+   * two appends the dead letter is still open. `not_kept`: nothing was appended, because the value is not stored.
    */
   redrive(letter: DeadLetter): Promise<'redriven' | 'not_kept'>
+  /** Closes the dead letter without a redrive. */
   discard(letter: DeadLetter): Promise<void>
   /** Deletes the records before the first open dead letter of each partition; returns how many. */
   removeClosed(): Promise<number>

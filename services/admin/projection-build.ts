@@ -27,8 +27,8 @@ export type ProjectionBuild = {
 }
 
 /**
- * Projects the log into the target up to the positions of the active collection. Beyond these positions, finished jobs
- * may not be announced yet; a projector that continued from there would never announce them.
+ * Projects the log into the target up to the positions of the active collection. The build does not announce
+ * finished jobs: had it read further, a projector that continues from the target would never announce these jobs.
  */
 export function createProjectionBuild(deps: Deps): ProjectionBuild {
   const { active, target, pause, now } = deps

@@ -81,7 +81,7 @@ export async function compareUntilSettled(
     await build.caughtUp()
     const ids = differences.map(({ jobId }) => jobId)
     const explained = await comparison.explain(active, target, ids)
-    // Repeat for a missing job: the projector saves the document before the position up to which the build reads.
+    // A missing job is not final: the projector saves a document before its position, and the build ends there.
     const areFinal = explained.every(({ is }) => is === 'changed' || is === 'added')
     const isSettled = explained.length === differences.length && areFinal
     differences = explained

@@ -4,7 +4,7 @@ import type { Log } from './log.ts'
 export type WorkerOutcome<Out> = { readonly is: 'done'; readonly value: Out } | { readonly is: 'overloaded' }
 
 export type WorkerPool<In, Out> = {
-  /** Moves the bytes in `transfer`: the caller loses them. Rejects when the task throws or its worker dies. */
+  /** Transfers the bytes in `transfer`: the caller cannot use them again. Rejects if the task throws or its worker dies. */
   run(task: In, options?: { readonly transfer?: readonly Uint8Array[] }): Promise<WorkerOutcome<Out>>
   /** Waits for running tasks, then ends the workers. Idempotent. */
   close(): Promise<void>

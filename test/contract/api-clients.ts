@@ -23,14 +23,14 @@ export const clientSettings: Omit<ApiClient, 'clientId'> = {
 }
 
 export function apiClientsContract(open: () => ClientsUnderTest): void {
-  test('a key returns its client with all settings', async () => {
+  test('authenticate returns the client of a key with all settings', async () => {
     const { clients, register } = open()
     await register({ ...clientSettings, name: 'Other' })
     const { clientId, apiKey } = await register(clientSettings)
     expect(await clients.authenticate(apiKey)).toEqual({ clientId, ...clientSettings })
   })
 
-  test('a key that is malformed, unknown, or has the right id and a wrong secret returns null', async () => {
+  test('authenticate returns null for a key that is malformed, unknown, or has a wrong secret', async () => {
     const { clients, register } = open()
     const { apiKey } = await register(clientSettings)
     const last = apiKey.endsWith('A') ? 'B' : 'A'
@@ -42,7 +42,7 @@ export function apiClientsContract(open: () => ClientsUnderTest): void {
     expect(await clients.authenticate(apiKey)).not.toBeNull()
   })
 
-  test('the key of a revoked client returns null after 5 s', async () => {
+  test('authenticate returns null for the key of a client that was revoked 5 s ago', async () => {
     const { clients, register, revoke, pass5Seconds } = open()
     const kept = await register(clientSettings)
     const revoked = await register(clientSettings)

@@ -94,7 +94,7 @@ function claiming(open: () => Keys) {
     expect(tally(outcomes)).toEqual({ yours: 1, in_progress: 49, replay: 0, conflict: 50 })
   })
 
-  test('a repeat of the same payload during the lease is in progress', async () => {
+  test('a second claim with the same payload during the lease returns in_progress', async () => {
     const keys = open()
     const first = await claimed(keys)
     const second = await keys.claim(claimRequest(), leaseOver - 1)

@@ -180,7 +180,7 @@ function positions(open: () => Jobs) {
     expect(await jobs.positions([imports(3)])).toEqual([{ ...imports(3), offset: 12 }])
   })
 
-  test('a position below its expected value, or missing, blocks its partition number and no other', async () => {
+  test('a position that is missing or below its expected value blocks only its partition number', async () => {
     const jobs = open()
     const places = [imports(3), deliveries(3), imports(4), deliveries(4)]
     await jobs.advance(places.map((place) => ({ ...place, from: null, to: 10 })))

@@ -12,7 +12,7 @@ export type AiSystemOptions = {
   readonly clock: Clock
   /** False refuses loopback, private and link-local addresses, also when a name resolves to one. */
   readonly allowPrivate?: boolean
-  /** Also limits the calls that run at a time. */
+  /** Maximum number of connections, which is also the maximum number of concurrent calls. */
   readonly connections?: number
   readonly connectTimeoutMs?: number
   /** Time limit of one call, including the wait for a connection and the response body. */

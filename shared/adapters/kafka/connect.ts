@@ -63,7 +63,10 @@ function toSasl({ mechanism, username, password }: NonNullable<KafkaSecurity['sa
   }
 }
 
-/** Suppressed: a lane has one outstanding send and replaces a failed producer. kafkajs log entries have no code. */
+/**
+ * This warning does not apply: a lane has one outstanding send and replaces a failed producer. The text identifies the
+ * warning, because kafkajs log entries have no code.
+ */
 const knownWarning = 'Limiting retries for the idempotent producer may invalidate EoS guarantees'
 
 /** Logs kafkajs errors as `warn`: kafkajs retries most of them, and its caller reports the rest. */

@@ -109,7 +109,7 @@ function resultOfCollisions(error: unknown): BulkWriteResult {
 
 type Finish = { readonly filter: ReturnType<typeof heldBy>; readonly update: Document[] }
 
-/** Returns for each claim whether it was still held. A bulk result has only a total, so after a mismatch each runs alone. */
+/** Returns for each claim whether it was still held. A bulk result is a total, so a mismatch needs single updates. */
 const finishClaims = (keys: Collection<ClaimDocument>) => async (finishes: readonly Finish[]) => {
   const writes = finishes.map((updateOne) => ({ updateOne }))
   const { matchedCount } = await keys.bulkWrite(writes, { ordered: false })

@@ -49,7 +49,7 @@ export function createMongoImportJobs({
 const writer = (jobs: Collection<ImportJobDocument>): ImportJobWriter => ({
   async load(jobIds) {
     const read = async (ids: readonly string[]) => {
-      // Majority: a version that is rolled back later would hide events that must be folded again.
+      // Majority: with a version that is rolled back later, the projector would skip events as already folded.
       const found = jobs.find({ _id: { $in: [...ids] } }, { readConcern: 'majority' })
       return await callDatabase(() => found.toArray())
     }
@@ -71,7 +71,7 @@ function foldPositions(stored: Collection<PositionDocument>, collection: string)
   return {
     async positions(partitions) {
       const ids = new Set(partitions.map(({ partition }) => idFor(partition)))
-      // Majority: a position that is rolled back later would skip events that the documents lack.
+      // Majority: with a position that is rolled back later, the projector would skip events that the documents lack.
       const query = stored.find({ _id: { $in: [...ids] } }, { readConcern: 'majority' })
       const found = await callDatabase(() => query.toArray())
       const byPartition = new Map(found.map(({ partition, offsets }) => [partition, offsets]))

@@ -25,7 +25,7 @@ type Options = {
 type Window = { readonly _id: string; readonly points: number; readonly expire: Date; readonly at: Date }
 type Count = (key: string, points: number, windowMs: number) => Promise<Window>
 
-/** The library's own statement needs a second call for a new window and uses the clock of each instance. */
+/** The statement of rate-limiter-flexible needs a second call for a new window and uses the clock of each instance. */
 class SingleCallLimiter extends RateLimiterMongo {
   readonly #count: Count
 
@@ -93,7 +93,7 @@ function createCount(db: Db): Count {
   const windows = db.collection<Window>(rateLimitsCollection, { writeConcern: { w: 1 } })
   return async (key, points, windowMs) => {
     const fullWindowFromNow = { $add: ['$$NOW', windowMs] }
-    // A window that ends after a full window from now began before the clock was set back.
+    // Ignore a window that would end later than a window that starts now: the clock was set back since its start.
     const running = { $and: [{ $gt: ['$expire', '$$NOW'] }, { $lte: ['$expire', fullWindowFromNow] }] }
     const counted = await callDatabase(
       () =>

@@ -13,7 +13,7 @@ type Options<T> = {
 }
 type Answer<T> = { readonly value: T | null; readonly readAt: Instant }
 
-/** Caches values for at most 5 s, also while `load` fails; then throws its error. One load at a time per key. */
+/** Caches values for 5 s, also while `load` fails; then throws the error of `load`. One load at a time per key. */
 export function createRefreshAheadCache<T>({ load, clock }: Options<T>): (key: string) => Promise<T | null> {
   const found = new Map<string, Answer<T>>()
   const absent = new Map<string, Answer<T>>()

@@ -10,6 +10,7 @@ export type BrokerProxy = {
    * keeps the connections open, like a network that drops packets. `none` forwards everything.
    */
   lose(what: 'none' | 'cut' | 'silent'): void
+  /** Number of dropped acknowledgements. */
   lost(): number
   /**
    * Simulates a slow move of the group coordinator. The proxy answers the next Heartbeat with NOT_COORDINATOR and the next
@@ -17,6 +18,7 @@ export type BrokerProxy = {
    */
   moveCoordinator(): void
   coordinatorMoved(): boolean
+  /** Number of bytes received from the broker. */
   received(): number
   stop(): Promise<void>
 }

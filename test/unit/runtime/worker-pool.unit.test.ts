@@ -76,7 +76,7 @@ describe('worker pool', () => {
     expect(await after).toMatchObject({ is: 'done' })
   })
 
-  test('close ends running tasks and is idempotent', async () => {
+  test('close waits for running tasks and is idempotent', async () => {
     const pool = poolOf({ threads: 1, maxQueue: 1 })
     const running = pool.run({ do: 'spin', bytes: bytesOf('x'), ms: 50 })
     await Promise.all([pool.close(), pool.close()])

@@ -10,7 +10,10 @@ export type AssignerOptions = {
 const { MemberMetadata, MemberAssignment } = AssignerProtocol
 const version = 1
 
-/** Sticky: a member owns partition p in every topic. Change the name when the meaning of the user data changes. */
+/**
+ * A member owns the same partition numbers in every topic and keeps as many as possible in a rebalance. Change `name`
+ * when the meaning of the user data changes.
+ */
 export function createCoPartitioningAssigner({ owned, joining }: AssignerOptions): PartitionAssigner {
   const name = 'co-partitioning-sticky'
   return ({ cluster }) => ({

@@ -54,7 +54,7 @@ function includes(partitions: readonly TopicPartition[], { topic, partition }: T
 /** `end` is excluded. */
 export type OffsetRange = { readonly from: number; readonly end: number }
 
-/** Offsets of records appended at or after `since`; `from` equals `end` without any. Throws `DependencyLost`. */
+/** Offsets of records appended at or after `since`; `from` equals `end` if there are none. Throws `DependencyLost`. */
 export async function offsetsSince(
   { admin, names }: Cluster,
   { topic, partition }: TopicPartition,

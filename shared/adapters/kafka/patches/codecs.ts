@@ -14,7 +14,7 @@ const inlineDecompression = {
   gzip: { compressed: 16 * 1024, decompressed: 256 * 1024 },
 }
 
-/** This thread decompresses one larger batch per event loop iteration, because a fetch may return many batches. */
+/** This thread decompresses one batch above this size per event loop iteration: a fetch may return many batches. */
 const yieldAboveBytes = 4 * 1024
 const yieldToEventLoop = createEventLoopYield(1)
 
@@ -28,7 +28,7 @@ const zstdOptions = ({ length }: Buffer) => ({
   chunkSize: Math.max(16 * 1024, length >> 2),
 })
 
-/** Level 1 halves the time for 1 to 3 % more bytes. Clearing the tables of a full window would dominate small inputs. */
+/** Level 1 halves the time for 1 to 3 % more bytes. Small inputs get small tables, because zlib clears them first. */
 const gzipOptions = ({ length }: Buffer) => {
   const windowBits = Math.min(15, Math.max(9, 32 - Math.clz32(length)))
   return { level: 1, windowBits, memLevel: Math.min(8, windowBits - 7), chunkSize: Math.max(1024, length >> 2) }

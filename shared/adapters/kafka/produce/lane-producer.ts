@@ -132,7 +132,7 @@ function toHeaders(headers: RawHeaders): IHeaders {
   )
 }
 
-/** kafkajs 2.2.4 does not send a partition whose leader moved between retries to a broker that had already answered. */
+/** kafkajs 2.2.4 skips a partition whose leader moves between retries, if the new leader has already answered. */
 function verified(
   answers: readonly RecordMetadata[],
   records: readonly PlacedRecord[],

@@ -17,7 +17,7 @@ export type LaneOptions = {
   readonly maxQueuedAgeMs?: number
   /** Milliseconds one send may take; then its appends return `ambiguous`. Default 10,000. */
   readonly sendTimeoutMs?: number
-  /** Minimum milliseconds between the starts of two sends, against many small sends. Default 0. */
+  /** Minimum milliseconds between the starts of two sends, to avoid many small sends. Default 0. */
   readonly sendEveryMs?: number
   /** From this number of queued records on, sends ignore `sendEveryMs`. Default: unlimited. */
   readonly sendAtOnceRecords?: number

@@ -95,14 +95,14 @@ describe('a faulty AI system', () => {
   })
 
   test.each(['SSH-2.0-OpenSSH_9.2', 'HTTP/1.1 2xx OK', 'HTTP/1.1 700 Odd\r\ncontent-length: 0'])(
-    '%j is unreadable',
+    'a response that starts with %j is `answer_unreadable`',
     async (head) => {
       const { port } = await tcpServing((socket) => socket.once('data', () => socket.end(`${head}\r\n\r\n`)))
       expect(await client(port).deliver(chunk)).toMatchObject({ is: 'unanswered', reason: 'answer_unreadable' })
     },
   )
 
-  test('an unrequested upgrade is not a delivery, and later calls work', async () => {
+  test('an unrequested upgrade is `unanswered`, and later calls work', async () => {
     let turn = 0
     const { server, port } = await tcpServing((socket) =>
       socket.on('data', () => {

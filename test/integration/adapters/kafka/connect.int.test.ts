@@ -1,7 +1,7 @@
 import { expect, inject, it, onTestFinished, vi } from 'vitest'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
 
-/** Unpatched kafkajs 2.2.4 runs about 1,000 callbacks per second here. The allowed calls check for overdue requests. */
+/** Unpatched kafkajs 2.2.4 runs about 1,000 callbacks per second here. The allowed ones check for overdue requests. */
 it('an idle connection runs at most a few timer callbacks', async () => {
   const admin = createKafka({ brokers: inject('kafkaBrokers'), clientId: 'idle-test' }).admin()
   await admin.connect()

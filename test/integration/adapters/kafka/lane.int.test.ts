@@ -143,7 +143,7 @@ describe('a lane', () => {
     }
   })
 
-  it('an append that is too large is refused, those that wait with it are appended', async () => {
+  it('an append that is too large is refused, and appends that wait with it are appended', async () => {
     const lane = await startLane()
     const answers = await Promise.all([
       lane.append(recordsOf('small', 2)),
@@ -154,7 +154,7 @@ describe('a lane', () => {
     expect(await consume(4)).toHaveLength(4)
   })
 
-  it('of a group that the broker refused, only the append that is too large is refused', async () => {
+  it('when the broker refuses a group, only the append that is too large is refused', async () => {
     const admin = own.kafka().admin()
     await admin.connect()
     const name = own.nameOf('contact-import.imports')

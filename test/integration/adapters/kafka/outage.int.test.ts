@@ -108,7 +108,7 @@ describe('an outage of the broker', () => {
   }
 
   /** Checks the log: appended records are stored once, overloaded ones never, ambiguous ones at most once. */
-  async function expectTruthfulAnswers(answers: ReadonlyMap<string, AppendOutcome['is']>) {
+  async function expectCorrectOutcomes(answers: ReadonlyMap<string, AppendOutcome['is']>) {
     const log = await wholeLog()
     const times = new Map<string, number>()
     for (const { headers } of log) times.set(headers.ce_id ?? '', (times.get(headers.ce_id ?? '') ?? 0) + 1)
@@ -127,7 +127,7 @@ describe('an outage of the broker', () => {
     }
   }
 
-  it('after a broker was killed, acknowledged records are in the log once, appends are overloaded, and later succeed', async () => {
+  it('appends are overloaded after a kill of the broker and succeed after its restart; every outcome is correct', async () => {
     const appending = appendContinuously(20)
     await eventually(() => expect(appending.countOf('appended')).toBeGreaterThan(200))
     kafka.kill()
@@ -140,7 +140,7 @@ describe('an outage of the broker', () => {
     await eventually(() => expect(appending.countOf('appended')).toBeGreaterThan(before + 200))
     const answers = await appending.stop()
     expect(await lane.append(recordsOf('afterwards'))).toEqual({ is: 'appended' })
-    await expectTruthfulAnswers(answers.set('while-down', 'overloaded').set('afterwards', 'appended'))
+    await expectCorrectOutcomes(answers.set('while-down', 'overloaded').set('afterwards', 'appended'))
   })
 
   it('while a broker hangs for longer than the send timeout, every outcome is correct', async () => {
@@ -155,10 +155,10 @@ describe('an outage of the broker', () => {
     }
     const before = appending.countOf('appended')
     await eventually(() => expect(appending.countOf('appended')).toBeGreaterThan(before + 100))
-    await expectTruthfulAnswers(await appending.stop())
+    await expectCorrectOutcomes(await appending.stop())
   })
 
-  it('when a broker was killed while nothing was sent, the next append is not sent', async () => {
+  it('after a broker was killed while no send was in flight, the next append is overloaded and not stored', async () => {
     expect(await lane.append(recordsOf('before'))).toEqual({ is: 'appended' })
     kafka.kill()
     await connections.closed()
@@ -167,7 +167,7 @@ describe('an outage of the broker', () => {
     const urgent = lane.append(recordsOf('urgent'), { urgent: true })
     await kafka.restart()
     expect(await urgent).toEqual({ is: 'appended' })
-    await expectTruthfulAnswers(
+    await expectCorrectOutcomes(
       new Map([
         ['before', 'appended'],
         ['first', 'overloaded'],

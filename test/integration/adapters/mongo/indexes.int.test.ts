@@ -18,7 +18,7 @@ test('two concurrent calls both succeed', async () => {
   expect((await applyIndexes(db)).every(({ is }) => is === 'present')).toBe(true)
 })
 
-test('an index with one of our names and another definition throws with both definitions and creates nothing', async () => {
+test('applyIndexes throws both definitions and creates nothing when an index with one of our names differs', async () => {
   const { db } = temporaryMongo()
   await db.collection('idempotency_keys').createIndex({ expires_at: 1 }, { name: 'expires_at', expireAfterSeconds: 60 })
   const refusal = applyIndexes(db)

@@ -70,7 +70,7 @@ describe('the shared rate limit', () => {
     expect(await one.consume(client, 2)).toMatchObject({ allowed: false })
   })
 
-  test('costs one call per request, and none while this instance knows that the quota is used up', async () => {
+  test('makes one database call per request, and none after this instance has found the quota used up', async () => {
     const one = limiter()
     const client = randomUUID()
     calls = 0
@@ -119,7 +119,7 @@ describe('the shared rate limit', () => {
     expect(await limiter().consume(client, 2)).toMatchObject({ allowed: true, remaining: 1 })
   })
 
-  test('is counted in memory while the database cannot be reached, and reports that once', async () => {
+  test('counts in memory while the database cannot be reached, and calls onFallback once', async () => {
     const gone = createMongo({ url: `mongodb://127.0.0.1:${await freePort()}/`, database: 'none' })
     onTestFinished(() => gone.close())
     const causes: unknown[] = []
@@ -135,7 +135,7 @@ describe('the shared rate limit', () => {
     expect(causes).toEqual([expect.objectContaining({ code: 'service_unavailable' })])
   })
 
-  test('does not delay requests or queued requests while the database does not respond', async () => {
+  test('counts current and queued requests in memory while the database does not respond', async () => {
     const database = new URL(inject('mongodbUrl'))
     let held: Socket[] | null = null
     const { port } = await tcpServing((client) => {

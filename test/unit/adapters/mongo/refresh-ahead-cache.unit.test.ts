@@ -27,7 +27,7 @@ test('concurrent calls for one key share one load', async () => {
   expect(loads).toEqual(['a'])
 })
 
-test('an entry is reloaded 5 s after its load, also an absent one', async () => {
+test('an entry is reloaded 5 s after its load, also for a key without a value', async () => {
   const { state, get } = setUp()
   state.answers.set('a', 'old')
   await get('a')

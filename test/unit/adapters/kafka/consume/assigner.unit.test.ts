@@ -18,7 +18,7 @@ const assignerOf = (owned: readonly number[] = [], joining = () => {}) =>
   })
 
 describe('the co-partitioning assigner', () => {
-  it('assigns the same partitions of every topic to a member, and members keep theirs', async () => {
+  it('assigns the same partitions of every topic to a member, and members keep their partitions', async () => {
     const assigner = assignerOf()
     const members = [
       { memberId: 'a', memberMetadata: assignerOf([3, 1]).protocol({ topics }).metadata },

@@ -39,7 +39,7 @@ describe('reader cursor', () => {
     expect(await Array.fromAsync(cursor.records())).toHaveLength(1)
   })
 
-  it('pauses fetching while its consumer is slow, and resumes it later', async () => {
+  it('pauses fetching while its caller is slow, and resumes fetching later', async () => {
     const cursor = cursorOf(0, 10)
     const megabytes = (offset: number) => [record(offset, 3 * 1024 * 1024)]
     const records = cursor.records()
@@ -53,7 +53,7 @@ describe('reader cursor', () => {
     expect(cursor.wantsMore()).toBe(true)
   })
 
-  it('throws when no record arrives for too long, but not when its consumer is slow', async () => {
+  it('throws when no record arrives for too long, but not when its caller is slow', async () => {
     const cursor = cursorOf(0, 3)
     const records = cursor.records()
     cursor.push([record(0)], 0)
