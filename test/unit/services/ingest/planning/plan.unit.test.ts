@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { DryRunResponse } from '#schemas/http/import.ts'
-import { plan } from '#services/ingest/planning/plan.ts'
+import { plan, planByParser } from '#services/ingest/planning/plan.ts'
+import { jsonValue } from '#test/support/builders/arbitrary-json.ts'
 import { dryRunOf, importOf, readable } from '#test/support/builders/plan-request.ts'
 import { faultsOf } from '#test/support/http/schema-validator.ts'
 import { propertyRuns } from '#test/support/property-runs.ts'
@@ -17,7 +18,7 @@ const contact = fc.record(
       fc.string({ maxLength: 20 }),
     ),
     tags: fc.array(fc.string({ minLength: 1 }), { maxLength: 3 }),
-    additionalFields: fc.dictionary(fc.stringMatching(/^[a-z]{1,5}$/), fc.jsonValue({ maxDepth: 3 }), { maxKeys: 3 }),
+    additionalFields: fc.dictionary(fc.stringMatching(/^[a-z]{1,5}$/), jsonValue({ maxDepth: 3 }), { maxKeys: 3 }),
   },
   { requiredKeys: ['phone'] },
 )
@@ -67,6 +68,20 @@ describe('a dry run', () => {
       { numRuns: propertyRuns(20, 100) },
     )
   })
+})
+
+it.each([
+  '{"__proto__":1}',
+  '{"a":{"__proto__":false}}',
+  '{"a":[[{"b":{"__proto__":{}}}]]}',
+  '{"a":{"\\u005f_proto__":1}}',
+  '{"1":1,"a":{"__proto__":1.50,"b":1}}',
+])('the fields %s are refused, by the import and by the dry run', (fields) => {
+  const body = Buffer.from(`{"phone":"+79991234567","additionalFields":${fields}}`)
+  for (const request of [importOf(body, limits), dryRunOf(body, limits)]) {
+    expect(plan(request)).toMatchObject({ error: 'validation_failed', faults: [{ code: 'forbidden_name' }] })
+    expect(planByParser(request)).toEqual(plan(request))
+  }
 })
 
 it('a plan whose records exceed the size of one append is refused', () => {

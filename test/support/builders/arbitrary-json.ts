@@ -1,0 +1,10 @@
+import fc from 'fast-check'
+
+/** JSON values that the interface allows in a contact: fast-check also makes members named `__proto__`, which it forbids. */
+export const jsonValue = (constraints: fc.JsonSharedConstraints = {}): fc.Arbitrary<fc.JsonValue> =>
+  fc.jsonValue(constraints).filter((value) => !namesProto(value))
+
+const namesProto = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (Object.hasOwn(value, '__proto__') || Object.values(value).some(namesProto))
