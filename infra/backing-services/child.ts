@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { withDeadline } from '#shared/runtime/deadline.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -75,4 +75,12 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
   } catch {
     return false
   }
+}
+
+/** SIGSTOP takes some milliseconds to stop all threads of a process. Checks only on Linux; elsewhere returns true. */
+export function isPaused(pid: number): boolean {
+  const threads = `/proc/${pid}/task`
+  if (!existsSync(threads)) return true
+  const stateOf = (thread: string) => readFileSync(`${threads}/${thread}/stat`, 'utf8').split(') ')[1]?.[0]
+  return readdirSync(threads).every((thread) => stateOf(thread) === 'T')
 }

@@ -4,7 +4,7 @@ import { type Db, MongoClient, MongoServerError } from 'mongodb'
 import { installMongod } from './mongodb-install.ts'
 import { type NativeServer, type StartContext, startServer } from './native-server.ts'
 
-const replicaSet = 'rs0'
+export const replicaSet = 'rs0'
 
 /** Starts a replica set of one member, on 127.0.0.1, with its data in `<DATA_DIR>/mongodb`. */
 export async function startMongodb(context: StartContext): Promise<NativeServer> {
@@ -18,19 +18,35 @@ export async function startMongodb(context: StartContext): Promise<NativeServer>
     {
       name: 'mongodb',
       title: 'MongoDB',
-      command: mongod,
-      args: [
-        ...['--dbpath', data, '--port', String(port), '--bind_ip', '127.0.0.1', '--nounixsocket'],
-        ...['--replSet', replicaSet, '--wiredTigerCacheSizeGB', '0.5', '--oplogSize', '256', '--quiet'],
+      ...mongodCommand({
+        ...{ mongod, data, port, cacheGb: 0.5 },
         // By default, mongod waits 15 s at shutdown for another member to become primary.
-        ...['--setParameter', 'shutdownTimeoutMillisForSignaledShutdown=100'],
-      ],
+        parameters: ['shutdownTimeoutMillisForSignaledShutdown=100'],
+      }),
       cwd: dataDir.path,
       addresses: { mongodbUrl: mongodbUrl(address) },
       probe: () => becomePrimary(address),
     },
     context,
   )
+}
+
+type Command = {
+  readonly mongod: string
+  readonly data: string
+  readonly port: number
+  readonly cacheGb: number
+  readonly parameters: readonly string[]
+}
+
+/** The command that runs one member of the replica set. `parameters` are server parameters as `name=value`. */
+export function mongodCommand({ mongod, data, port, cacheGb, parameters }: Command) {
+  const args: readonly string[] = [
+    ...['--dbpath', data, '--port', String(port), '--bind_ip', '127.0.0.1', '--nounixsocket'],
+    ...['--replSet', replicaSet, '--wiredTigerCacheSizeGB', String(cacheGb), '--oplogSize', '256', '--quiet'],
+    ...parameters.flatMap((one) => ['--setParameter', one]),
+  ]
+  return { command: mongod, args }
 }
 
 /** A direct connection ignores the address in the configuration of the replica set. */

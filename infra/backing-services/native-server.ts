@@ -28,7 +28,12 @@ export type ServerProgram = {
   readonly probe: () => Promise<void>
 }
 
-export type NativeServer = { readonly addresses: Addresses; stop(): Promise<void> }
+export type NativeServer = {
+  readonly addresses: Addresses
+  readonly child: Child
+  /** Sends SIGTERM, then SIGKILL after `withinMs` (default 20 s). */
+  stop(withinMs?: number): Promise<void>
+}
 
 const readyWithinMs = 60_000
 const stopWithinMs = 20_000
@@ -55,9 +60,10 @@ export async function startServer(program: ServerProgram, context: StartContext)
   })
   return {
     addresses,
-    async stop() {
+    child,
+    async stop(withinMs = stopWithinMs) {
       isStopping = true
-      await child.stop(stopWithinMs)
+      await child.stop(withinMs)
     },
   }
 }

@@ -74,6 +74,16 @@ export default defineConfig({
       },
       {
         extends: true,
+        test: {
+          name: 'cluster',
+          include: ['test/**/*.cluster.test.ts'],
+          fileParallelism: false,
+          testTimeout: 300_000,
+          hookTimeout: 180_000,
+        },
+      },
+      {
+        extends: true,
         test: { name: 'ops', include: ['test/**/*.ops.test.ts'], testTimeout: 120_000, hookTimeout: 120_000 },
       },
     ],

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { isPaused } from '#infra/backing-services/child.ts'
 import { eventually } from '../eventually.ts'
 import { type AttachedServices, startAttachedServices } from './attached-services.ts'
 
@@ -38,19 +38,11 @@ function controls(services: AttachedServices, name: 'kafka' | 'mongodb'): OwnSer
     async pause() {
       process.kill(pid(), 'SIGSTOP')
       await eventually(() => {
-        if (!isStopped(pid())) throw new Error(`${name} is not stopped yet`)
+        if (!isPaused(pid())) throw new Error(`${name} is not paused yet`)
       })
     },
     resume: () => void process.kill(pid(), 'SIGCONT'),
     restart: services.restart,
     stop: services.stop,
   }
-}
-
-/** SIGSTOP takes some milliseconds to stop all threads of a process. Checks only on Linux; elsewhere returns true. */
-function isStopped(pid: number): boolean {
-  const threads = `/proc/${pid}/task`
-  if (!existsSync(threads)) return true
-  const stateOf = (thread: string) => readFileSync(`${threads}/${thread}/stat`, 'utf8').split(') ')[1]?.[0]
-  return readdirSync(threads).every((thread) => stateOf(thread) === 'T')
 }
