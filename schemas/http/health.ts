@@ -12,7 +12,12 @@ export const ReadinessResponse = Type.Object(
     status: Health,
     version: Type.String(),
     timestamp: Timestamp,
-    checks: Type.Object({ database: HealthCheck, event_log: HealthCheck }),
+    checks: Type.Object({
+      database: HealthCheck,
+      event_log: HealthCheck,
+      /** Only of a process that runs the dispatcher. Does not change `status`. */
+      ai_system: Type.Optional(HealthCheck),
+    }),
   },
   { $id: 'ReadinessResponse' },
 )

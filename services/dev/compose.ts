@@ -47,7 +47,9 @@ export async function composeAll(config: DevConfig, { logOf, isStopping }: Conte
   const dispatcher = dispatcherParts(config, logOf('dispatcher'))
   const projector = projectorParts(config, logOf('projector'))
   const app = await createHttpApp({ log: logOf('http'), trustedProxies: parseAddressBlocks(config.TRUSTED_PROXIES) })
-  await app.register(healthRoutes({ version: readVersion(), clock: systemClock, checks: ingest.checks, isStopping }))
+  const { checks } = ingest
+  const { aiSystem } = dispatcher
+  await app.register(healthRoutes({ version: readVersion(), clock: systemClock, checks, aiSystem, isStopping }))
   await app.register(ingest.routes)
   await app.register(query.routes)
   await app.register(query.docs)

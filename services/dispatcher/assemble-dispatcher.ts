@@ -36,13 +36,28 @@ type Deps = Omit<AttemptDeps, 'metrics' | 'givenUp'> & {
   readonly self: string
 }
 
+/** `refusedWith`: the status with which the AI system refuses every call, or null. */
+export type AssembledDispatcher = Dispatcher & { refusedWith(): number | null }
+
 /** Names no adapter, so that tests can run the whole dispatcher in memory. */
-export function assembleDispatcher({ meter, maxConcurrency, maxRecording, leaseMs, ...deps }: Deps): Dispatcher {
+export function assembleDispatcher({
+  meter,
+  maxConcurrency,
+  maxRecording,
+  leaseMs,
+  ...deps
+}: Deps): AssembledDispatcher {
   const { clock, subscription, log } = deps
   const end = new AbortController()
   const metrics = createDispatchMetrics(meter)
   const common = { ...deps, metrics, givenUp: end.signal }
-  const gate = createAttemptGate({ startConcurrency, maxConcurrency, clock })
+  const gate = createAttemptGate({
+    ...{ startConcurrency, maxConcurrency, clock },
+    refusalChanged(status) {
+      if (status === null) log.info({}, 'the AI system no longer refuses every call')
+      else log.error({ status }, 'the AI system refuses every call; only trial calls are made until it accepts one')
+    },
+  })
   const queue = createAttemptQueue({
     ...common,
     attempt: createAttemptChunk(common),
@@ -63,5 +78,5 @@ export function assembleDispatcher({ meter, maxConcurrency, maxRecording, leaseM
     giveUp: () => end.abort(),
   })
   metrics.observe(() => ({ ...gate.state(), ...queue.state(), partitions: dispatcher.partitions() }))
-  return dispatcher
+  return { ...dispatcher, refusedWith: () => gate.state().refusedWith }
 }

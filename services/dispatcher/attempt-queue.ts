@@ -160,7 +160,7 @@ function createAttempts({ attempt, gate, clock, maxRecording }: Deps, afterCall:
     hasRoom: () => recording < maxRecording,
     recording: () => recording,
     async run(chunk: Chunk): Promise<void> {
-      const started = gate.startCall()
+      const started = gate.startCall(chunk.size)
       const startedAt = clock.now()
       const result = await attempt.call(chunk)
       started.end(result)

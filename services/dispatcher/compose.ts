@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { metrics as telemetry } from '@opentelemetry/api'
 import { topics } from '#schemas/events/catalogue.ts'
+import type { HealthCheck } from '#schemas/http/health.ts'
 import { createAiSystem } from '#shared/adapters/http/ai-system.ts'
 import { createEventLogProbe } from '#shared/adapters/kafka/admin/probe.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
@@ -115,16 +116,25 @@ export function dispatcherParts(config: DispatcherConfig, log: Log, instrument: 
     { name: 'deliveries reader', start: () => reader.start(), stop: () => reader.stop() },
     { name: 'dispatcher', start: () => dispatcher.start(), stop: () => dispatcher.stop(), stopWithinMs: 25_000 },
   ]
-  return { parts, checks: { database: null, event_log: () => probe.probe(1_500) } }
+  const checks = { database: null, event_log: () => probe.probe(1_500) }
+  return { parts, checks, aiSystem: () => aiSystemHealth(dispatcher.refusedWith()) }
 }
+
+const aiSystemHealth = (refusedWith: number | null): HealthCheck =>
+  refusedWith === null
+    ? { status: 'healthy', message: 'The AI system refuses no calls.' }
+    : {
+        status: 'unhealthy',
+        message: `The AI system refuses every call with status ${refusedWith}. Check AI_SYSTEM_URL and AI_SYSTEM_TOKEN.`,
+      }
 
 export async function composeDispatcher(
   config: DispatcherConfig,
   { log, isStopping }: ProcessContext,
   instrument?: Instrument,
 ) {
-  const { parts, checks } = dispatcherParts(config, log, instrument)
+  const { parts, checks, aiSystem } = dispatcherParts(config, log, instrument)
   const app = await createHttpApp({ log })
-  await app.register(healthRoutes({ version: readVersion(), clock: systemClock, checks, isStopping }))
+  await app.register(healthRoutes({ version: readVersion(), clock: systemClock, checks, aiSystem, isStopping }))
   return [...parts, httpServer({ app, host: config.HTTP_HOST, port: config.HTTP_PORT })]
 }

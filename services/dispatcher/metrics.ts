@@ -44,6 +44,9 @@ export function createDispatchMetrics(meter: Meter): DispatchMetrics {
     calls: meter.createObservableGauge('dispatcher.calls', { description: 'Running calls' }),
     limit: meter.createObservableGauge('dispatcher.calls.limit', { description: 'Calls allowed' }),
     breaker: meter.createObservableGauge('dispatcher.breaker', { description: '0 closed, 1 half open, 2 open' }),
+    refused: meter.createObservableGauge('dispatcher.refused', {
+      description: '1 while the AI system refuses every call with 3xx, 401, 403, 404 or 405',
+    }),
     recording: meter.createObservableGauge('dispatcher.recording', { description: 'Outcomes that are being appended' }),
     waiting: meter.createObservableGauge('dispatcher.waiting', {
       description: 'Chunks held without a running attempt',
@@ -68,6 +71,7 @@ export function createDispatchMetrics(meter: Meter): DispatchMetrics {
         result.observe(gauges.calls, state.calls)
         result.observe(gauges.limit, state.limit)
         result.observe(gauges.breaker, breakerStates.indexOf(state.breaker))
+        result.observe(gauges.refused, state.refusedWith === null ? 0 : 1)
         result.observe(gauges.recording, state.recording)
         result.observe(gauges.waiting, state.waiting)
         result.observe(gauges.partitions, state.partitions)

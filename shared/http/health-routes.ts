@@ -5,7 +5,7 @@ import type { Clock } from '#shared/ports/clock.ts'
 import { withDeadline } from '#shared/runtime/deadline.ts'
 import { addPublicRoute } from './route.ts'
 
-type Dependency = keyof ReadinessResponse['checks']
+type Dependency = Exclude<keyof ReadinessResponse['checks'], 'ai_system'>
 type Check = () => Promise<boolean>
 
 export type HealthOptions = {
@@ -13,6 +13,8 @@ export type HealthOptions = {
   readonly clock: Clock
   /** A check returns true if the dependency works. Null: this process does not use the dependency. */
   readonly checks: Readonly<Record<Dependency, Check | null>>
+  /** Reported as `ai_system`. Not part of `status`: without the AI system, imports are accepted and delivered later. */
+  readonly aiSystem?: () => HealthCheck
   readonly isStopping: () => boolean
   /** The timeout of a check in milliseconds. Below 2,000: `GET /readyz` must respond within 2 s. */
   readonly withinMs?: number
@@ -21,7 +23,7 @@ export type HealthOptions = {
 const labels: Readonly<Record<Dependency, string>> = { database: 'The database', event_log: 'The event log' }
 const shuttingDown: HealthCheck = { status: 'unhealthy', message: 'The process is shutting down.' }
 
-export const healthRoutes = ({ version, clock, checks, isStopping, withinMs = 1_500 }: HealthOptions) =>
+export const healthRoutes = ({ version, clock, checks, aiSystem, isStopping, withinMs = 1_500 }: HealthOptions) =>
   async function routes(app: FastifyInstance): Promise<void> {
     const database = checks.database && shareRunningCall(checks.database)
     const eventLog = checks.event_log && shareRunningCall(checks.event_log)
@@ -38,7 +40,11 @@ export const healthRoutes = ({ version, clock, checks, isStopping, withinMs = 1_
         status: healthy ? 'healthy' : 'unhealthy',
         version,
         timestamp: new Date(clock.now()).toISOString(),
-        checks: { database: databaseHealth, event_log: eventLogHealth },
+        checks: {
+          database: databaseHealth,
+          event_log: eventLogHealth,
+          ...(aiSystem === undefined ? {} : { ai_system: isStopping() ? shuttingDown : aiSystem() }),
+        },
       }
       return reply
         .code(healthy ? 200 : 503)

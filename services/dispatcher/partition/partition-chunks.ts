@@ -1,7 +1,9 @@
 import type { UnreadableReason } from '#schemas/events/dead-letter.ts'
+import { headerNames } from '#schemas/events/envelope.ts'
 import { readUnreadableChunk, type UnreadableChunk } from '#shared/domain/dead-letters/unreadable-chunk.ts'
 import { type ChunkDelivery, initialState, mergeAttempts } from '#shared/domain/delivery/chunk-delivery.ts'
 import { type PlannedChunkRecord, readPlannedChunk } from '#shared/domain/events/codec.ts'
+import { timestampOf } from '#shared/domain/instant.ts'
 import type { Instant } from '#shared/ports/clock.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
 import { type Chunk, chunkKey, keyOf } from '../chunk.ts'
@@ -139,17 +141,21 @@ const maxReplansPerRound = 200
 /**
  * Selects the first half of the waiting chunks, so that the committed offset can advance after they are planned again.
  * Selects none unless the first active chunk waits: otherwise the window is full because of a backlog or an outage, and
- * more records would not help.
+ * more records would not help. Selects a chunk once per delay: if more chunks wait than the window holds, reading pauses.
  */
 export function chunksToReplan(active: Iterable<Chunk>, now: Instant): readonly Chunk[] {
   const [first, ...others] = active
   if (first === undefined || !waits(first, now)) return []
-  const waiting = [first, ...others.filter((chunk) => waits(chunk, now))]
+  const waiting = [first, ...others].filter((chunk) => waits(chunk, now) && !isPlannedAgain(chunk))
   return waiting.slice(0, Math.min(maxReplansPerRound, Math.ceil(waiting.length / 2)))
 }
 
 const waits = ({ state }: Chunk, now: Instant): boolean =>
   state.status === 'retrying' && state.nextAttemptAt - now > minReplanWaitMs
+
+/** The record of the chunk is a repeat that was appended for the present delay. */
+const isPlannedAgain = ({ state, headers }: Chunk): boolean =>
+  state.status === 'retrying' && headers[headerNames.notBefore] === timestampOf(state.nextAttemptAt)
 
 export function beginReplan(chunks: PartitionChunks, chunk: Chunk): void {
   chunks.active.delete(keyOf(chunk))

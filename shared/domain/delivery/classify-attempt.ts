@@ -42,6 +42,35 @@ function classifyStatus(status: number): AttemptClass {
   return final('rejected', `The AI system rejected the chunk (status ${status}).`)
 }
 
+/**
+ * What one attempt shows about the AI system as a whole:
+ * - rejected: it works and rejected this chunk
+ * - failed: it is overloaded, broken or unreachable
+ * - refused: a wrong address, token or method, so that it answers every chunk with this status
+ */
+export type AttemptVerdict =
+  | { readonly is: 'delivered' | 'rejected' | 'failed' }
+  | { readonly is: 'refused'; readonly status: number }
+
+const refusals = new Set([401, 403, 404, 405])
+
+export function judgeAttempt(result: AttemptResult): AttemptVerdict {
+  const attempt = classifyAttempt(result)
+  switch (attempt.is) {
+    case 'delivered':
+      return { is: 'delivered' }
+    case 'retryable':
+      return { is: 'failed' }
+    case 'final': {
+      const status = result.is === 'answered' ? result.status : 0
+      const refused = refusals.has(status) || (status >= 300 && status <= 399)
+      return refused ? { is: 'refused', status } : { is: 'rejected' }
+    }
+    default:
+      return assertNever(attempt)
+  }
+}
+
 function classifyNoAnswer(reason: Extract<AttemptResult, { is: 'unanswered' }>['reason']): AttemptClass {
   switch (reason) {
     case 'timeout':

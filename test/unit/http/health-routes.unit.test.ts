@@ -72,6 +72,14 @@ describe('health', () => {
     expect(faultsOf(ReadinessResponse, reply.json())).toEqual([])
   })
 
+  test('/readyz reports an AI system that refuses calls, and returns 200', async () => {
+    const aiSystem = { status: 'unhealthy', message: 'The AI system refuses every call with status 401.' } as const
+    const reply = await (await appWith({ aiSystem: () => aiSystem })).inject({ url: '/readyz' })
+    expect([reply.statusCode, reply.json().status]).toEqual([200, 'healthy'])
+    expect(reply.json().checks.ai_system).toEqual(aiSystem)
+    expect(faultsOf(ReadinessResponse, reply.json())).toEqual([])
+  })
+
   test('/readyz returns 503 while the process is stopping', async () => {
     const reply = await (await appWith({ isStopping: () => true })).inject({ url: '/readyz' })
     expect([reply.statusCode, reply.json().status]).toEqual([503, 'unhealthy'])

@@ -69,6 +69,28 @@ describe('an AI system that', () => {
     }
   })
 
+  it('delays more chunks by an hour than the window holds gets each planned again once, and then no more', async () => {
+    const chunks = 8_000
+    scene.ai.setBehaviour({
+      rules: [{ match: { attempt: 1 }, rate: 0.4, behave: { status: 429, retry_after: 3_600 } }],
+    })
+    await scene.appendImports({ imports: chunks / 100, chunks: 100, partition: 0 })
+    await start()
+    let planned = await scene.planned()
+    await eventually(
+      async () => {
+        const before = planned
+        planned = await scene.planned()
+        expect(planned).toBeGreaterThan(chunks + 1_600)
+        expect(planned).toBe(before)
+      },
+      { withinMs: 90_000, everyMs: 3_000 },
+    )
+    const replanned = (await scene.deliveryEvents()).filter(({ type }) => type === 'ChunkReplanned')
+    const keys = replanned.map(({ data }) => `${data.job_id}/${data.chunk_index}`)
+    expect(new Set(keys).size).toBe(keys.length)
+  })
+
   it('is called as often as the schedule allows, also across restarts of the dispatcher', async () => {
     scene.ai.setBehaviour({ otherwise: { status: 503, retry_after: 1 } })
     const jobs = await scene.appendImports({ imports: 4, chunks: 1 })

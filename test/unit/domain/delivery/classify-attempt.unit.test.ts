@@ -1,7 +1,22 @@
 import { describe, expect, test } from 'vitest'
-import { classifyAttempt } from '#shared/domain/delivery/classify-attempt.ts'
+import { classifyAttempt, judgeAttempt } from '#shared/domain/delivery/classify-attempt.ts'
 
 const answered = (status: number) => classifyAttempt({ is: 'answered', status, retryAfter: null, durationMs: 5 })
+
+describe('what an attempt shows about the AI system', () => {
+  test.each([
+    ...[200, 202].map((status) => [status, { is: 'delivered' }] as const),
+    ...[400, 402, 409, 413, 422].map((status) => [status, { is: 'rejected' }] as const),
+    ...[408, 425, 429, 500, 503].map((status) => [status, { is: 'failed' }] as const),
+    ...[300, 301, 307, 399, 401, 403, 404, 405].map((status) => [status, { is: 'refused', status }] as const),
+  ])('status %i: %o', (status, verdict) => {
+    expect(judgeAttempt({ is: 'answered', status, retryAfter: null, durationMs: 5 })).toEqual(verdict)
+  })
+
+  test('no answer: failed', () => {
+    expect(judgeAttempt({ is: 'unanswered', reason: 'timeout', durationMs: 10_000 })).toEqual({ is: 'failed' })
+  })
+})
 
 describe('a response with status', () => {
   test.each([200, 201, 202, 204, 299])('%i is delivered', (status) => {

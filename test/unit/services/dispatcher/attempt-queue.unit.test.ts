@@ -42,7 +42,12 @@ function setUp({ concurrency = 2, maxRecording = 4 } = {}) {
         else chunk.state = { status: 'retrying', attempts: chunk.state.attempts + 1, nextAttemptAt: time.now() + 20 }
       },
     },
-    gate: createAttemptGate({ startConcurrency: concurrency, maxConcurrency: concurrency, clock: time }),
+    gate: createAttemptGate({
+      startConcurrency: concurrency,
+      maxConcurrency: concurrency,
+      clock: time,
+      refusalChanged: () => {},
+    }),
     ownsPartitions: () => owned,
     maxRecording,
     failed: (error) => failures.push(error),

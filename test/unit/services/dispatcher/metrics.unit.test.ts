@@ -70,7 +70,10 @@ test('attempts and contacts are counted by outcome; durations are recorded', asy
 })
 
 test('gauges return the state at the time of collection', async () => {
-  let state: DispatchState = { calls: 3, limit: 64, breaker: 'closed', recording: 1, waiting: 40, partitions: 12 }
+  let state: DispatchState = {
+    ...{ calls: 3, limit: 64, breaker: 'closed', refusedWith: null },
+    ...{ recording: 1, waiting: 40, partitions: 12 },
+  }
   metrics.observe(() => state)
   const valuesNow = async () =>
     Object.fromEntries(Object.entries(await collected()).map(([name, points]) => [name, points.at(-1)?.[1]]))
@@ -78,14 +81,16 @@ test('gauges return the state at the time of collection', async () => {
     'dispatcher.calls': 3,
     'dispatcher.calls.limit': 64,
     'dispatcher.breaker': 0,
+    'dispatcher.refused': 0,
     'dispatcher.recording': 1,
     'dispatcher.waiting': 40,
     'dispatcher.partitions': 12,
   })
-  state = { ...state, calls: 0, limit: 32, breaker: 'open' }
+  state = { ...state, calls: 0, limit: 32, breaker: 'open', refusedWith: 401 }
   expect(await valuesNow()).toMatchObject({
     'dispatcher.calls': 0,
     'dispatcher.calls.limit': 32,
     'dispatcher.breaker': 2,
+    'dispatcher.refused': 1,
   })
 })

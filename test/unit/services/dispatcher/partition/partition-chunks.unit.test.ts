@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
+import { topics } from '#schemas/events/catalogue.ts'
 import { type Chunk, keyOf } from '#services/dispatcher/chunk.ts'
 import {
   applyFold,
@@ -11,6 +12,7 @@ import {
   takeRecords,
 } from '#services/dispatcher/partition/partition-chunks.ts'
 import type { ChunkDelivery } from '#shared/domain/delivery/chunk-delivery.ts'
+import { repeatRecord } from '#shared/domain/events/codec.ts'
 import type { EventRecord } from '#shared/domain/events/record.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
 import { plannedImport } from '#test/support/builders/planned-imports.ts'
@@ -107,12 +109,38 @@ describe('the chunks of a partition', () => {
 })
 
 describe('the chunks to plan again', () => {
+  const recordOf = ({ jobId, headers, body, partition }: Chunk): EventRecord => ({
+    ...{ topic: topics.imports.name, key: jobId, partition, headers, value: body },
+  })
   const readAll = () => take(...[first, second, ...others].map((one, offset) => stored(one, { offset }))).ready
 
   test('are the first half of the waiting ones when the first chunk waits', () => {
     const ready = readAll()
     for (const chunk of ready.slice(0, 5)) chunk.state = retrying
     expect(chunksToReplan(chunks.active.values(), now)).toEqual(ready.slice(0, 3))
+  })
+
+  test('are chosen once per delay', () => {
+    const ready = readAll()
+    for (const chunk of ready) chunk.state = retrying
+    const rounds: number[] = []
+    for (let offset = 10; ; ) {
+      const chosen = chunksToReplan(chunks.active.values(), now)
+      if (chosen.length === 0) break
+      rounds.push(chosen.length)
+      for (const chunk of chosen) {
+        beginReplan(chunks, chunk)
+        const repeat = repeatRecord(recordOf(chunk), { attempts: 2, notBefore: now + 60_000 })
+        take(stored(repeat, { offset }))
+        offset += 1
+        endReplan(chunks, chunk, true)
+      }
+      expect(rounds.length).toBeLessThan(20)
+    }
+    expect(rounds.reduce((sum, count) => sum + count)).toBe(6)
+    const [head] = chunks.active.values()
+    if (head !== undefined) head.state = { status: 'retrying', attempts: 3, nextAttemptAt: now + 120_000 }
+    expect(chunksToReplan(chunks.active.values(), now)).toEqual([head])
   })
 
   test('are none when the first chunk does not wait, or waits only shortly', () => {
