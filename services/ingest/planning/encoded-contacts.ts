@@ -1,6 +1,5 @@
-import type { ContactInput } from '#schemas/contact.ts'
 import type { PlannedContact } from '#shared/domain/import/plan.ts'
-import { canonicalJson } from './fast/scan-json.ts'
+import { canonicalText, writeCanonical } from './canonical-json.ts'
 
 /** All contacts of a request, in request order. Tags and fields are byte ranges of `json`, which is UTF-8. */
 export type EncodedContacts = { readonly json: Buffer; readonly contacts: readonly EncodedContact[] }
@@ -17,36 +16,6 @@ export type EncodedContact = {
   readonly canonical: boolean
 }
 
-/** `expectedBytes` is the size of the first buffer. If the JSON is longer, the buffer grows by copying. */
-export function encodeContacts(contacts: readonly ContactInput[], expectedBytes: number): EncodedContacts {
-  let json: Buffer = Buffer.allocUnsafe(expectedBytes)
-  let at = 0
-  const append = (value: unknown): number => {
-    const text = JSON.stringify(value)
-    const maxBytes = at + text.length * maxBytesPerCodeUnit
-    if (maxBytes > json.length) json = copyOf(json, Math.max(maxBytes, json.length * 2))
-    at += json.write(text, at)
-    return at
-  }
-  const encoded = contacts.map(({ phone, tags, additionalFields }): EncodedContact => {
-    const tagsStart = tags === undefined ? 0 : at
-    const tagsEnd = tags === undefined ? 0 : append(tags)
-    const fieldsStart = additionalFields === undefined ? 0 : at
-    const fieldsEnd = additionalFields === undefined ? 0 : append(additionalFields)
-    return { phone, tagsStart, tagsEnd, fieldsStart, fieldsEnd, canonical: true }
-  })
-  return { json: json.subarray(0, at), contacts: encoded }
-}
-
-/** UTF-8 needs at most this many bytes for one UTF-16 code unit. */
-const maxBytesPerCodeUnit = 3
-
-function copyOf(source: Buffer, bytes: number): Buffer {
-  const copy = Buffer.allocUnsafe(bytes)
-  source.copy(copy)
-  return copy
-}
-
 /** The maximum bytes of a contact without its tags and fields, including the comma before the contact. */
 const maxBytesAround = ',{"phone":"+123456789012345","tags":[],"additional_fields":{}}'.length
 
@@ -59,9 +28,7 @@ export function encodeChunk({ json, contacts }: EncodedContacts, chunk: readonly
     at += target.write(text, at, 'latin1')
   }
   const putRange = (start: number, end: number, canonical: boolean): void => {
-    at += canonical
-      ? json.copy(target, at, start, end)
-      : target.write(canonicalJson(json.toString('utf8', start, end)), at)
+    at = canonical ? at + json.copy(target, at, start, end) : writeCanonical(json, start, end, target, at)
   }
   let separator = '['
   for (const { index, phone } of chunk) {
@@ -89,7 +56,5 @@ export const tagsText = (json: Buffer, { tagsStart, tagsEnd, canonical }: Encode
 export const fieldsText = (json: Buffer, { fieldsStart, fieldsEnd, canonical }: EncodedContact): string =>
   fieldsEnd === 0 ? '{}' : rangeText(json, fieldsStart, fieldsEnd, canonical)
 
-function rangeText(json: Buffer, start: number, end: number, canonical: boolean): string {
-  const text = json.toString('utf8', start, end)
-  return canonical ? text : canonicalJson(text)
-}
+const rangeText = (json: Buffer, start: number, end: number, canonical: boolean): string =>
+  canonical ? json.toString('utf8', start, end) : canonicalText(json, start, end)

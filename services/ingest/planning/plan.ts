@@ -7,7 +7,7 @@ import { acceptedResponse, decide, initialState } from '#shared/domain/import/im
 import { type ImportPlan, planImport } from '#shared/domain/import/plan.ts'
 import { isRegion } from '#shared/domain/phone.ts'
 import type { NewRecord } from '#shared/ports/event-log.ts'
-import { type EncodedContacts, encodeChunk, encodeContacts, fieldsText, tagsText } from './encoded-contacts.ts'
+import { type EncodedContacts, encodeChunk, fieldsText, tagsText } from './encoded-contacts.ts'
 import { parseContacts } from './exact/parse-contacts.ts'
 import { scanContacts } from './fast/scan-contacts.ts'
 
@@ -50,9 +50,7 @@ export function plan(request: PlanRequest): Planned | Refused {
 
 export function planByParser(request: PlanRequest): Planned | Refused {
   const parsed = parseContacts(request.body, request.maxContacts)
-  return parsed.is === 'refused'
-    ? parsed
-    : planContacts(request, encodeContacts(parsed.contacts, request.body.byteLength))
+  return parsed.is === 'refused' ? parsed : planContacts(request, parsed.contacts)
 }
 
 /** Imports and dry runs share this function, so a dry run shows exactly what an import would do. */

@@ -1,8 +1,8 @@
-import { parseContacts } from '#services/ingest/planning/exact/parse-contacts.ts'
 import type { DryRun, Planned, PlanRequest, RealRun, Refused } from '#services/ingest/planning/plan.ts'
 import { importRecords } from '#shared/domain/events/codec.ts'
 import { acceptedResponse, decide, initialState } from '#shared/domain/import/import.ts'
 import { planImport } from '#shared/domain/import/plan.ts'
+import { referenceContacts } from '#test/support/planning/reference-contacts.ts'
 
 const correlationId = '7c1f4e2a-93b8-4d06-8a57-2b9d0e6f1c34'
 const createdAt = '2026-01-31T09:30:00.000Z'
@@ -40,7 +40,7 @@ export function readable(plan: Planned | Refused | { readonly is: 'overloaded' }
 
 /** The expected plan, made from parsed values with JSON.stringify. Every real plan must have the same bytes. */
 export function planFromValues(body: Uint8Array, { maxContacts, chunkSize }: Limits) {
-  const parsed = parseContacts(body, maxContacts)
+  const parsed = referenceContacts(body, maxContacts)
   if (parsed.is === 'refused') throw new Error(`The body is refused: ${JSON.stringify(parsed)}.`)
   const members = parsed.contacts.map(({ tags = [], additionalFields = {} }) => ({
     tags,

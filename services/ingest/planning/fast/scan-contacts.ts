@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { limits } from '#schemas/limits.ts'
 import type { EncodedContact, EncodedContacts } from '../encoded-contacts.ts'
+import { lengthOf, readString } from '../json-string.ts'
 import {
   byte,
   byteAt,
@@ -102,26 +103,14 @@ function skipColon(scanner: Scanner, nameEnd: number): number {
 }
 
 function readPhone(scanner: Scanner, start: number, end: number): string | null {
-  if (lengthOf(scanner, start, end) > limits.phoneLength) return null
+  if (lengthOf(scanner.text, start, end) > limits.phoneLength) return null
   let allBits = 0
   for (let at = start + 1; at < end - 1; at += 1) {
     const code = byteAt(scanner, at)
-    if (code === byte.backslash) return readString(scanner, start, end)
+    if (code === byte.backslash) return readString(scanner.text, start, end)
     allBits |= code
   }
   return scanner.text.toString(allBits < 0x80 ? 'latin1' : 'utf8', start + 1, end - 1)
-}
-
-const readString = ({ text }: Scanner, start: number, end: number): string =>
-  String(JSON.parse(text.toString('utf8', start, end)))
-
-/** Strings up to `surelyShort` bytes are within both limits. Strings above `surelyLong` bytes exceed both limits. */
-const surelyShort = Math.min(limits.phoneLength, limits.tagLength)
-const surelyLong = Math.max(limits.phoneLength, limits.tagLength) * 12 // bytes of an escaped surrogate pair
-
-function lengthOf(scanner: Scanner, start: number, end: number): number {
-  const bytes = end - start - 2
-  return bytes <= surelyShort || bytes > surelyLong ? bytes : [...readString(scanner, start, end)].length
 }
 
 function skipTags(scanner: Scanner, start: number): number {
@@ -130,7 +119,7 @@ function skipTags(scanner: Scanner, start: number): number {
   if (byteAt(scanner, at) === byte.closeBracket) return at + 1
   for (let tags = 0; tags < limits.tags; tags += 1) {
     const end = skipString(scanner, at)
-    const length = end === unsupported ? 0 : lengthOf(scanner, at, end)
+    const length = end === unsupported ? 0 : lengthOf(scanner.text, at, end)
     if (length === 0 || length > limits.tagLength) return unsupported
     at = skipSpace(scanner, end)
     if (byteAt(scanner, at) === byte.closeBracket) return at + 1

@@ -113,12 +113,20 @@ const skipLiteral = (scanner: Scanner, start: number, literal: Uint8Array): numb
 
 function skipValue(scanner: Scanner, start: number, level: number): number {
   switch (byteAt(scanner, start)) {
-    case quote:
-      return skipString(scanner, start)
     case openBrace:
       return skipObject(scanner, start, level)
     case openBracket:
       return skipArray(scanner, start, level)
+    default:
+      return skipScalar(scanner, start)
+  }
+}
+
+/** A string, a number, `true`, `false` or `null`. */
+export function skipScalar(scanner: Scanner, start: number): number {
+  switch (byteAt(scanner, start)) {
+    case quote:
+      return skipString(scanner, start)
     case letterT:
       return skipLiteral(scanner, start, literals.true)
     case letterF:
@@ -182,9 +190,11 @@ function skipName(scanner: Scanner, start: number, slot: number): number {
 
 const proto = Buffer.from('"__proto__"')
 
-function hashOf(scanner: Scanner, start: number, end: number): number {
-  const middle = byteAt(scanner, start + ((end - start) >> 1))
-  return (byteAt(scanner, start + 1) << 24) ^ (middle << 16) ^ (byteAt(scanner, end - 1) << 8) ^ (end - start)
+/** FNV-1a. A client can make names of equal hash, but at most `limits.fields` names are compared. */
+function hashOf({ text }: Scanner, start: number, end: number): number {
+  let hash = 0x811c9dc5
+  for (let at = start + 1; at < end; at += 1) hash = Math.imul(hash ^ (text[at] ?? 0), 0x01000193)
+  return hash
 }
 
 function isSameName(scanner: Scanner, one: number, other: number): boolean {
@@ -195,12 +205,3 @@ function isSameName(scanner: Scanner, one: number, other: number): boolean {
   }
   return false
 }
-
-const stringOrSpace = /"(?:[^"\\]|\\.)*"|[ \t\n\r]+/g
-
-/** Rewrites valid JSON as JSON.stringify would, but keeps the digits of numbers. The result is never longer. */
-export const canonicalJson = (text: string): string =>
-  text.replace(stringOrSpace, (token) => {
-    if (!token.startsWith('"')) return ''
-    return token.includes('\\') ? JSON.stringify(JSON.parse(token)) : token
-  })

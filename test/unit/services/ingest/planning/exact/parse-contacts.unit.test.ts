@@ -1,8 +1,29 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseContacts } from '#services/ingest/planning/exact/parse-contacts.ts'
+import { fieldsText, tagsText } from '#services/ingest/planning/encoded-contacts.ts'
+import { type ParsedContacts, parseContacts } from '#services/ingest/planning/exact/parse-contacts.ts'
+import { planByParser } from '#services/ingest/planning/plan.ts'
+import { damagedSpecialBody } from '#test/support/builders/damaged-bodies.ts'
+import { dryRunOf, importOf, planFromValues, readable } from '#test/support/builders/plan-request.ts'
+import { type ReferenceContacts, referenceContacts } from '#test/support/planning/reference-contacts.ts'
+import { propertyRuns } from '#test/support/property-runs.ts'
 
 const parse = (text: string | Uint8Array, maxContacts = 10) =>
-  parseContacts(typeof text === 'string' ? Buffer.from(text) : text, maxContacts)
+  readableContacts(parseContacts(typeof text === 'string' ? Buffer.from(text) : text, maxContacts))
+
+/** The fields as JSON text. */
+function readableContacts(parsed: ParsedContacts) {
+  if (parsed.is === 'refused') return parsed
+  const { json, contacts } = parsed.contacts
+  return {
+    is: parsed.is,
+    contacts: contacts.map((contact) => ({
+      phone: contact.phone,
+      tags: JSON.parse(tagsText(json, contact)),
+      additionalFields: fieldsText(json, contact),
+    })),
+  }
+}
 const phone = '+79991234567'
 const one = (member: string) => `{"phone":"${phone}",${member}}`
 
@@ -24,8 +45,12 @@ describe('parseContacts', () => {
 
   it('accepts one object or an array of objects', () => {
     const contact = { phone, tags: ['a'], additionalFields: { b: 1 } }
-    expect(parse(JSON.stringify(contact))).toEqual({ is: 'contacts', contacts: [contact] })
-    expect(parse(JSON.stringify([contact, { phone }]))).toEqual({ is: 'contacts', contacts: [contact, { phone }] })
+    const read = { phone, tags: ['a'], additionalFields: '{"b":1}' }
+    expect(parse(JSON.stringify(contact))).toEqual({ is: 'contacts', contacts: [read] })
+    expect(parse(JSON.stringify([contact, { phone }]))).toEqual({
+      is: 'contacts',
+      contacts: [read, { phone, tags: [], additionalFields: '{}' }],
+    })
   })
 
   it('refuses an empty array as empty_import', () => {
@@ -82,7 +107,11 @@ describe('parseContacts', () => {
       tags: Array(50).fill('😀'.repeat(100)),
       additionalFields: Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`k${i}`.padEnd(100, 'é'), null])),
     }
-    expect(parse(JSON.stringify(contact))).toEqual({ is: 'contacts', contacts: [contact] })
+    const fields = JSON.stringify(contact.additionalFields)
+    expect(parse(JSON.stringify(contact))).toEqual({
+      is: 'contacts',
+      contacts: [{ ...contact, additionalFields: fields }],
+    })
     const nested = JSON.parse(`${'{"a":'.repeat(7)}{}${'}'.repeat(7)}`)
     expect(parse(JSON.stringify({ phone, additionalFields: nested })).is).toBe('contacts')
   })
@@ -134,18 +163,20 @@ describe('parseContacts', () => {
   ])('keeps the digits of the number %s', (number) => {
     const result = parse(one(`"additionalFields":{"n":${number},"list":[${number}]}`))
     if (result.is !== 'contacts') throw new Error('refused')
-    expect(JSON.stringify(result.contacts[0]?.additionalFields)).toBe(`{"n":${number},"list":[${number}]}`)
+    expect(result.contacts[0]?.additionalFields).toBe(`{"n":${number},"list":[${number}]}`)
   })
 
   it('keeps NUL and lone surrogates in strings', () => {
     const fields = '{"a":"\\u0000","b":"\\ud800"}'
     const result = parse(one(`"additionalFields":${fields}`))
     if (result.is !== 'contacts') throw new Error('refused')
-    expect(JSON.stringify(result.contacts[0]?.additionalFields)).toBe(fields)
+    expect(result.contacts[0]?.additionalFields).toBe(fields)
   })
 
   it('uses the last value of a repeated member', () => {
-    expect(parse(`{"phone":"1","phone":"2"}`)).toEqual({ is: 'contacts', contacts: [{ phone: '2' }] })
+    expect(parse(`{"phone":"1","phone":"2"}`)).toHaveProperty('contacts', [
+      { phone: '2', tags: [], additionalFields: '{}' },
+    ])
   })
 
   it('refuses a number of 20 digits as a phone or a tag', () => {
@@ -156,4 +187,32 @@ describe('parseContacts', () => {
       { pointer: '/tags/0', code: 'wrong_type' },
     ])
   })
+
+  it('gives the same contacts or the same faults as JSON.parse and the schema', () => {
+    const seen = { contacts: 0, invalid_json: 0, validation_failed: 0, empty_import: 0 }
+    fc.assert(
+      fc.property(damagedSpecialBody, (body) => {
+        const expected = referenceContacts(body, 10)
+        const parsed = parseContacts(body, 10)
+        seen[expected.is === 'refused' ? expected.error : expected.is] += 1
+        if (expected.is === 'refused') {
+          expect(comparable(parsed)).toEqual(comparable(expected))
+        } else {
+          const limits = { maxContacts: 10, chunkSize: 3 }
+          expect(readable(planByParser(importOf(body, limits)))).toEqual(planFromValues(body, limits).import)
+          expect(readable(planByParser(dryRunOf(body, limits))).response).toBe(planFromValues(body, limits).dryRun)
+        }
+      }),
+      { numRuns: propertyRuns(6_000, 40_000) },
+    )
+    for (const kind of ['contacts', 'invalid_json', 'validation_failed'] as const) {
+      expect(seen[kind], kind).toBeGreaterThan(propertyRuns(20, 100))
+    }
+  })
 })
+
+/** Faults in any order. */
+const comparable = (parsed: ParsedContacts | ReferenceContacts) =>
+  parsed.is === 'refused' && parsed.error === 'validation_failed'
+    ? [...new Set(parsed.faults.map(({ pointer, code }) => `${code} ${pointer}`))].sort()
+    : parsed
