@@ -22,7 +22,11 @@ export type SimulatedAiSystemOptions = {
   readonly status?: number
   readonly script?: Script
   readonly seed?: number
+  readonly onCall?: (call: ReceivedCall) => void
 }
+
+/** A request with a valid chunk. `status` is null when the request was not answered. */
+export type ReceivedCall = { readonly body: Buffer; readonly receivedAt: number; readonly status: number | null }
 
 export type SimulatedAiSystem = {
   /** The base URL. POST accepts chunks at any path. */
@@ -55,7 +59,12 @@ export async function startSimulatedAiSystem(options: SimulatedAiSystemOptions =
     const { entry, ...numbers } = counting.requested({ key, ...chunk })
     const chosen = choose({ key, ...chunk, ...numbers })
     const behaviour: Behaviour = { ...(options.latencyMs ? { delay_ms: options.latencyMs } : {}), ...chosen }
-    answer({ response, behaviour, onStatus: (status) => counting.answered(entry, chunk.size, status) })
+    const receivedAt = Date.now()
+    const onStatus = (status: number | null) => {
+      counting.answered(entry, chunk.size, status)
+      options.onCall?.({ body, receivedAt, status })
+    }
+    answer({ response, behaviour, onStatus })
   }
 
   function answerCounts(request: IncomingMessage, response: ServerResponse): void {
@@ -64,9 +73,7 @@ export async function startSimulatedAiSystem(options: SimulatedAiSystemOptions =
       counts = createDeliveryCounts()
       response.writeHead(204).end()
     } else if (pathname === '/received' && request.method === 'GET') {
-      response.writeHead(200, { 'content-type': 'application/json' })
-      if (searchParams.get('keys') !== 'true') response.end(`${JSON.stringify(counts.received())}\n`)
-      else pipeline(Readable.from(withKeys(counts)), response).catch(() => {}) // Ignored: the client closed the connection.
+      sendCounts(response, counts, searchParams.get('keys') === 'true')
     } else {
       response.writeHead(404, { 'content-type': 'application/json' })
       response.end('{"error":"POST a chunk, GET or DELETE /received"}')
@@ -94,6 +101,12 @@ export async function startSimulatedAiSystem(options: SimulatedAiSystemOptions =
       await closed
     },
   }
+}
+
+function sendCounts(response: ServerResponse, counts: ReturnType<typeof createDeliveryCounts>, keys: boolean): void {
+  response.writeHead(200, { 'content-type': 'application/json' })
+  if (!keys) response.end(`${JSON.stringify(counts.received())}\n`)
+  else pipeline(Readable.from(withKeys(counts)), response).catch(() => {}) // Ignored: the client closed the connection.
 }
 
 async function listen(server: Server, host: string, port: number): Promise<string> {

@@ -66,6 +66,7 @@ const layers: readonly Layer[] = [
   { at: 'services/dev/', imports: [...allShared, 'services/'] },
   { at: 'services/*/', imports: [...allShared, 'services/*/'] },
   { at: 'infra/bench/', imports: ['schemas/', 'shared/', 'services/dev/', 'infra/', 'test/support/'] },
+  { at: 'infra/chaos/', imports: ['schemas/', 'shared/', 'infra/', 'test/support/'] },
   { at: 'infra/', imports: ['schemas/', 'shared/', 'services/dev/', 'infra/'] },
   { at: 'test/', imports: ['schemas/', 'shared/', 'services/', 'infra/', 'test/'], except: ['infra/bench/'] },
 ]
