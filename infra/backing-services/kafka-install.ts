@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { cacheDir, cached } from './download.ts'
 import type { StartContext } from './native-server.ts'
@@ -8,8 +8,15 @@ import { StartFault } from './start-fault.ts'
 
 export const defaultKafkaVersion = '4.3.0'
 
+/** For each supported version, the value of `digestOf` for its jars. */
+const digests: Readonly<Record<string, string>> = {
+  '4.3.0': 'aaa9ffb77e6acf8675ef0b9b5755abdd464ed737e3564df7cc31cdf24d06ee5e',
+  '3.9.1': 'ed7348c383f4ff11c0e07f25530b82c9740b8af4249d384a9b41d2b314f0f8df',
+}
+
 const oldestJava = 17
 const files = join(import.meta.dirname, 'kafka')
+const mavenPlugin = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1'
 const alternatives = 'start Docker, or set KAFKA_BROKERS to your own brokers'
 
 type Request = Pick<StartContext, 'environment' | 'say' | 'signal'>
@@ -17,18 +24,20 @@ type Request = Pick<StartContext, 'environment' | 'say' | 'signal'>
 export async function installKafka(request: Request): Promise<{ java: string; classPath: string }> {
   const java = await findJava(request)
   const version = request.environment.KAFKA_VERSION || defaultKafkaVersion
-  const list = join(files, `${version}.sha256`)
-  if (!existsSync(list)) {
+  const digest = digests[version]
+  if (digest === undefined) {
     throw new StartFault(
-      `Kafka ${version} is not supported: set KAFKA_VERSION to a version with a checksum file in ${files}.`,
+      `Kafka ${version} is not supported: set KAFKA_VERSION to one of ${Object.keys(digests).join(', ')}.`,
     )
   }
-  const checksums = readFileSync(list, 'utf8')
   const jars = await cached(cacheDir(request.environment), {
-    name: `kafka-${version}-${sha256(checksums).slice(0, 8)}`,
+    name: `kafka-${version}-${digest.slice(0, 8)}`,
     async fill(directory) {
       await download(version, directory, request)
-      verify(directory, checksums)
+      if (digestOf(directory) === digest) return
+      throw new StartFault(
+        `The downloaded Kafka ${version} was rejected, because its files differ from the tested ones: remove ~/.m2/repository and try again.`,
+      )
     },
   })
   return { java, classPath: join(jars, '*') }
@@ -55,7 +64,7 @@ async function download(version: string, directory: string, { say, signal }: Req
     args: [
       ...['--batch-mode', '--file', join(files, 'pom.xml'), `-Dkafka.version=${version}`],
       ...['-Daether.connector.connectTimeout=15000', '-Daether.connector.requestTimeout=60000'],
-      ...['dependency:copy-dependencies', `-DoutputDirectory=${directory}`],
+      ...[`${mavenPlugin}:copy-dependencies`, `-DoutputDirectory=${directory}`],
     ],
     signal,
   })
@@ -68,13 +77,10 @@ async function download(version: string, directory: string, { say, signal }: Req
   )
 }
 
-function verify(directory: string, checksums: string): void {
-  const downloaded = readdirSync(directory).sort()
-  const lines = downloaded.map((name) => `${sha256(readFileSync(join(directory, name)))}  ${name}\n`)
-  if (lines.join('') === checksums) return
-  const wrong = lines.filter((line) => !checksums.includes(line)).map((line) => line.trimEnd().split('  ')[1])
-  const what = wrong.length > 0 ? `the checksum of ${wrong.join(', ')} is wrong` : 'files are missing'
-  throw new StartFault(`The downloaded Kafka was rejected because ${what}: remove ~/.m2/repository and try again.`)
+/** One SHA-256 for a directory: of the lines that `sha256sum *` prints, in the order of the C locale. */
+export function digestOf(directory: string): string {
+  const names = readdirSync(directory).sort()
+  return sha256(names.map((name) => `${sha256(readFileSync(join(directory, name)))}  ${name}\n`).join(''))
 }
 
 const sha256 = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex')

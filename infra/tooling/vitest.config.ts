@@ -34,7 +34,7 @@ class SlowestFirst extends BaseSequencer {
   }
 }
 
-/** One project per test tier. `globalSetup` starts Kafka and MongoDB. */
+/** One project per test tier; a group starts when the one before has ended. `globalSetup` starts Kafka and MongoDB. */
 export default defineConfig({
   root,
   test: {
@@ -57,6 +57,7 @@ export default defineConfig({
           include: ['test/**/*.int.test.ts'],
           maxWorkers: integrationWorkers,
           globalSetup: [backingServices],
+          sequence: { groupOrder: 1 },
           testTimeout: 120_000,
           hookTimeout: 120_000,
         },
@@ -67,6 +68,7 @@ export default defineConfig({
           name: 'e2e',
           include: ['test/**/*.e2e.test.ts'],
           globalSetup: [backingServices],
+          sequence: { groupOrder: 2 },
           fileParallelism: false,
           testTimeout: 600_000,
           hookTimeout: 300_000,
@@ -84,7 +86,13 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'ops', include: ['test/**/*.ops.test.ts'], testTimeout: 120_000, hookTimeout: 120_000 },
+        test: {
+          name: 'ops',
+          include: ['test/**/*.ops.test.ts'],
+          globalSetup: ['test/support/http/browser.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
       },
     ],
   },
