@@ -27,8 +27,8 @@ export type RunOptions = {
   readonly script?: Script
   /** Connects each service through its own TCP proxies, which the actions `cut` and `silence` need. */
   readonly proxied?: boolean
-  readonly onProgress?: (sentence: string) => void
-  readonly describe?: (fault: Fault) => string
+  /** Called when a fault begins. */
+  readonly onFault?: (fault: Fault) => void
 }
 
 export type AppliedFault = Interval & { readonly fault: Fault }
@@ -125,13 +125,13 @@ function environmentOf({ environment }: OwnSurroundings, aiSystemUrl: string, pr
 
 async function applyAll(
   scene: Parameters<typeof applyFault>[1],
-  { faults, describe, onProgress }: RunOptions,
+  { faults, onFault }: RunOptions,
 ): Promise<readonly AppliedFault[]> {
   const begin = performance.now()
   return Promise.all(
     faults.map(async (fault) => {
       await pauseFor(begin + fault.atMs - performance.now())
-      if (describe !== undefined) onProgress?.(describe(fault))
+      onFault?.(fault)
       const from = Date.now()
       await applyFault(fault, scene)
       return { fault, from, to: Date.now() }

@@ -40,7 +40,14 @@ export async function startServices({ counts, environmentOf }: Options): Promise
       return createService({ name, kind, environment: environmentOf(name), onExit: (exit) => void exits.push(exit) })
     }),
   )
-  const stop = async () => void (await Promise.all(services.map((service) => service.stop())))
+  const killAll = () => {
+    for (const service of services) void service.kill()
+  }
+  process.once('exit', killAll)
+  const stop = async () => {
+    await Promise.all(services.map((service) => service.stop()))
+    process.off('exit', killAll)
+  }
   try {
     await Promise.all(services.map((service) => service.start()))
   } catch (error) {

@@ -1,5 +1,5 @@
 /**
- * `npm test` and `npm run test:ops`. Without a pattern, `-t` or `--project`, also runs the type check, the linter and the
+ * `npm test`, `npm run test:ops` and `npm run test:cluster`. Without a pattern, `-t` or `--project`, also runs the type check, the linter and the
  * check of the generated files.
  */
 import { spawnSync } from 'node:child_process'

@@ -39,7 +39,8 @@ export const everyTestIsRun =
       ...code
         .filter((file) => (isNamedAsTest(file) || (inTests(file) && declaresTests(file))) && !isRun(file))
         .map(
-          ({ path }) => `${path} is in no tier; name it *.unit.test.ts, *.int.test.ts or *.e2e.test.ts below test/.`,
+          ({ path }) =>
+            `${path} is in no tier; name it *.unit.test.ts, *.int.test.ts, *.e2e.test.ts or *.cluster.test.ts below test/.`,
         ),
       ...code
         .filter(({ path }) => path.startsWith('test/contract/') && !imported.has(path))

@@ -5,13 +5,16 @@ export const testCases: Cases = {
     'a name that no tier matches': {
       broken: { 'test/unit/a.test.ts': '', 'shared/a.unit.test.ts': '', 'test/unit/b.spec.ts': '' },
       faults: ['test/unit/a.test.ts', 'shared/a.unit.test.ts', 'test/unit/b.spec.ts'].map(
-        (path) => `${path} is in no tier; name it *.unit.test.ts, *.int.test.ts or *.e2e.test.ts below test/.`,
+        (path) =>
+          `${path} is in no tier; name it *.unit.test.ts, *.int.test.ts, *.e2e.test.ts or *.cluster.test.ts below test/.`,
       ),
       repaired: { 'test/unit/a.unit.test.ts': '' },
     },
     'tests in a file without a test suffix': {
       broken: { 'test/unit/a.ts': "describe.each([1])('a', () => {})" },
-      faults: ['test/unit/a.ts is in no tier; name it *.unit.test.ts, *.int.test.ts or *.e2e.test.ts below test/.'],
+      faults: [
+        'test/unit/a.ts is in no tier; name it *.unit.test.ts, *.int.test.ts, *.e2e.test.ts or *.cluster.test.ts below test/.',
+      ],
       repaired: { 'test/support/a.ts': "export const suite = () => test('a', () => {})" },
     },
     'a shared suite that no test file runs': {
