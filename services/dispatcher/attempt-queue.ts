@@ -1,10 +1,10 @@
 import { nextAction } from '#shared/domain/delivery/chunk-delivery.ts'
 import type { Clock, Timers } from '#shared/ports/clock.ts'
 import { createEventLoopYield } from '#shared/runtime/event-loop-yield.ts'
+import { createFairQueue, type FairQueue } from '#shared/runtime/fair-queue.ts'
 import type { AttemptChunk } from './attempt-chunk.ts'
 import type { AttemptGate } from './attempt-gate.ts'
 import type { Chunk } from './chunk.ts'
-import { createFairQueue, type FairQueue } from './fair-queue.ts'
 
 /** A Node.js timer holds at most 2^31 - 1 ms. A chunk that waits longer is scheduled again after this time. */
 const longestTimerMs = 3_600_000

@@ -43,7 +43,9 @@ const clientId = 'contact-import.ingest'
 export function ingestParts(config: IngestConfig, log: Log, instrument: Instrument = (ports) => ports) {
   const stores = createStores(config, log)
   const { mongo, probe, lane, reader } = stores
-  const workers = createPlanWorkers({ threads: Math.max(1, availableParallelism() - 1), log })
+  const leaseMs = config.IDEMPOTENCY_LEASE_SECONDS * 1_000
+  const threads = Math.max(1, availableParallelism() - 1)
+  const workers = createPlanWorkers({ threads, maxBodyBytes: config.MAX_BODY_BYTES, leaseMs, log })
   const ports = instrument({ keys: createMongoIdempotencyKeys({ db: mongo.db }), appender: lane, reader })
   const planner = createPlanner({ workers })
   const acceptImport = createAcceptImport({
@@ -52,7 +54,7 @@ export function ingestParts(config: IngestConfig, log: Log, instrument: Instrume
     clock: systemClock,
     newJobId: randomUUID,
     pause: (ms) => pause(ms),
-    leaseMs: config.IDEMPOTENCY_LEASE_SECONDS * 1_000,
+    leaseMs,
     retentionMs: config.IDEMPOTENCY_RETENTION_HOURS * 3_600_000,
     waitMs: config.IDEMPOTENCY_WAIT_SECONDS * 1_000,
     maxContacts: config.MAX_CONTACTS,

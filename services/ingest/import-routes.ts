@@ -108,7 +108,12 @@ async function answerDryRun({ request, reply, client, body }: Exchange, deps: De
     maxContacts: deps.settings.maxContacts,
     chunkSize,
     region,
-    purpose: { is: 'dry_run', correlationId: request.correlationId, message: dryRunMessages[language] },
+    purpose: {
+      is: 'dry_run',
+      clientId: client.clientId,
+      correlationId: request.correlationId,
+      message: dryRunMessages[language],
+    },
   })
   switch (outcome.is) {
     case 'planned':

@@ -5,7 +5,7 @@ import type { Timestamp } from '#schemas/primitives.ts'
 import { importRecords } from '#shared/domain/events/codec.ts'
 import { acceptedResponse, decide, initialState } from '#shared/domain/import/import.ts'
 import { type ImportPlan, planImport } from '#shared/domain/import/plan.ts'
-import { isRegion } from '#shared/domain/phone.ts'
+import { isRegion, type Region } from '#shared/domain/phone.ts'
 import type { NewRecord } from '#shared/ports/event-log.ts'
 import { type EncodedContacts, encodeChunk, fieldsText, tagsText } from './encoded-contacts.ts'
 import { parseContacts } from './exact/parse-contacts.ts'
@@ -33,7 +33,12 @@ export type RealRun = {
   readonly repeat: boolean
 }
 
-export type DryRun = { readonly is: 'dry_run'; readonly correlationId: string; readonly message: string }
+export type DryRun = {
+  readonly is: 'dry_run'
+  readonly clientId: string
+  readonly correlationId: string
+  readonly message: string
+}
 
 /** `records` is empty for a dry run. `response` is the JSON body. */
 export type Planned = { readonly is: 'planned'; readonly records: readonly NewRecord[]; readonly response: string }
@@ -55,9 +60,8 @@ export function planByParser(request: PlanRequest): Planned | Refused {
 
 /** Imports and dry runs share this function, so a dry run shows exactly what an import would do. */
 export function planContacts(request: PlanRequest, source: EncodedContacts): Planned | Refused {
-  const { region, chunkSize, purpose } = request
-  if (!isRegion(region)) throw new Error('The phone metadata does not contain the region of the plan.')
-  const plan = planImport(source.contacts, { region, chunkSize })
+  const { chunkSize, purpose } = request
+  const plan = planImport(source.contacts, { region: regionOf(request), chunkSize })
   const chunks = plan.chunks.map((chunk) => ({ size: chunk.length, contacts: encodeChunk(source, chunk) }))
   switch (purpose.is) {
     case 'import':
@@ -65,6 +69,11 @@ export function planContacts(request: PlanRequest, source: EncodedContacts): Pla
     case 'dry_run':
       return { is: 'planned', records: [], response: dryRunResponse(purpose, source, { plan, chunks }) }
   }
+}
+
+export function regionOf({ region }: PlanRequest): Region {
+  if (!isRegion(region)) throw new Error('The phone metadata does not contain the region of the plan.')
+  return region
 }
 
 type EncodedPlan = {

@@ -16,7 +16,7 @@ export const realRun: RealRun = {
   phoneMetadataVersion: '1',
   repeat: false,
 }
-const dryRun: DryRun = { is: 'dry_run', correlationId, message: 'm' }
+const dryRun: DryRun = { is: 'dry_run', clientId: 'cl_1', correlationId, message: 'm' }
 
 type Limits = { readonly maxContacts: number; readonly chunkSize: number }
 

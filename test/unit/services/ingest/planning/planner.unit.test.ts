@@ -6,7 +6,12 @@ import { createLog } from '#shared/observability/log.ts'
 import { dryRunOf, importOf, planFromValues, readable } from '#test/support/builders/plan-request.ts'
 import { sampleContacts } from '#test/support/builders/sample-contacts.ts'
 
-const workers = createPlanWorkers({ threads: 1, log: createLog({ level: 'silent', service: 'test' }) })
+const workers = createPlanWorkers({
+  threads: 1,
+  maxBodyBytes: 8 * 1024 * 1024,
+  leaseMs: 30_000,
+  log: createLog({ level: 'silent', service: 'test' }),
+})
 afterAll(() => workers.close())
 
 const limits = { maxContacts: 10_000, chunkSize: 100 }
@@ -90,5 +95,28 @@ describe('the planner', () => {
     expect(offered).toEqual(['parse'])
     await planner.plan(importOf(middleWithManyContacts, limits))
     expect(offered).toEqual(['parse', 'scan'])
+  })
+
+  it.each([
+    ['an import', importOf],
+    ['a dry run', dryRunOf],
+  ])('plans a small body of %s in a worker if the library must parse many of its phones', async (_what, requestOf) => {
+    const slow = (count: number) => bodyOf(Array(count).fill({ phone: '99999999999999' }))
+    const slowForParser = Buffer.from(slow(200).toString().replace('"phone"', '"\\u0070hone"'))
+    for (const { byteLength } of [slow(200), slowForParser]) expect(byteLength).toBeLessThan(8 * 1024)
+    const { planner, offered } = plannerWithBusyWorkers()
+    expect((await planner.plan(requestOf(slow(40), limits))).is).toBe('planned')
+    expect((await planner.plan(requestOf(bodyOf(Array(250).fill({ phone: '8 999 123-45-67' })), limits))).is).toBe(
+      'planned',
+    )
+    expect(offered).toEqual([])
+    expect(await planner.plan(requestOf(slow(200), limits))).toEqual({ is: 'overloaded' })
+    expect(await planner.plan(requestOf(slowForParser, limits))).toEqual({ is: 'overloaded' })
+    expect(offered).toEqual(['scan', 'parse'])
+  })
+
+  it('returns overloaded if the worker of the body died', async () => {
+    const planner = createPlanner({ workers: { run: async () => ({ is: 'lost' }) } })
+    expect(await planner.plan(importOf(large, limits))).toEqual({ is: 'overloaded' })
   })
 })

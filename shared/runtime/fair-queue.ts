@@ -4,6 +4,7 @@ export type FairQueue<T> = {
   take(): T | undefined
   retain(wanted: (item: T) => boolean): void
   size(): number
+  sizeOf(group: string): number
 }
 
 export function createFairQueue<T>(): FairQueue<T> {
@@ -37,5 +38,6 @@ export function createFairQueue<T>(): FairQueue<T> {
       }
     },
     size: () => size,
+    sizeOf: (group) => groups.get(group)?.length ?? 0,
   }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createFairQueue } from '#services/dispatcher/fair-queue.ts'
+import { createFairQueue } from '#shared/runtime/fair-queue.ts'
 
 describe('fair queue', () => {
   it('takes items from the groups in turn', () => {
