@@ -41,7 +41,7 @@ export function createMemoryGroups(): MemoryGroups {
       group.shares = new Map()
       return
     }
-    const before = members.map(({ id }) => ({ memberId: id, owned: group.shares.get(id) ?? [] }))
+    const before = members.map(({ id }) => ({ memberId: id, owned: group.shares.get(id) ?? [], wished: [] }))
     group.shares = assignPartitions(before, partitionCount)
     for (const { id, topics, assigned } of members) {
       const owned = group.shares.get(id) ?? []

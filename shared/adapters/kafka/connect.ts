@@ -1,6 +1,9 @@
 import { Kafka, type LogEntry, logLevel, type SASLOptions } from 'kafkajs'
+import { createLogFilter, type LogFilter } from './log-filter.ts'
 import { registerCodecs } from './patches/codecs.ts'
+import { patchConsumerGroup } from './patches/consumer-group.ts'
 import { patchRequestQueueTimer } from './patches/request-queue-timer.ts'
+import { patchRunner } from './patches/runner.ts'
 
 export type KafkaLogLevel = 'warn' | 'info'
 /** `details` never contains record keys, headers or values. */
@@ -33,7 +36,10 @@ const retry = { initialRetryTime: 100, multiplier: 2, factor: 0.2, maxRetryTime:
 
 /** Applies the patches and returns a kafkajs client, which has no connections yet. */
 export function createKafka({ brokers, clientId, log = () => {}, security }: KafkaOptions): Kafka {
+  const filter = createLogFilter(sameMessageEveryMs)
+  patchConsumerGroup()
   patchRequestQueueTimer()
+  patchRunner()
   registerCodecs()
   return new Kafka({
     ...timeouts,
@@ -42,7 +48,7 @@ export function createKafka({ brokers, clientId, log = () => {}, security }: Kaf
     clientId,
     retry,
     logLevel: logLevel.WARN,
-    logCreator: () => (entry) => forward(entry, log),
+    logCreator: () => (entry) => forward(entry, filter, log),
   })
 }
 
@@ -69,11 +75,18 @@ function toSasl({ mechanism, username, password }: NonNullable<KafkaSecurity['sa
  */
 const knownWarning = 'Limiting retries for the idempotent producer may invalidate EoS guarantees'
 
+/** A client whose broker is down repeats its requests several times per second. */
+const sameMessageEveryMs = 60_000
+
 /** Logs kafkajs errors as `warn`: kafkajs retries most of them, and its caller reports the rest. */
 function forward(
   { level, log: { message, timestamp: _, logger: __, ...details }, namespace }: LogEntry,
+  filter: LogFilter,
   log: KafkaLog,
 ) {
   if (message === knownWarning) return
-  log(level === logLevel.INFO ? 'info' : 'warn', message, { ...details, namespace })
+  const suppressed = filter.admit(`${namespace} ${message}`)
+  if (suppressed === null) return
+  const count = suppressed === 0 ? {} : { suppressed }
+  log(level === logLevel.INFO ? 'info' : 'warn', message, { ...details, ...count, namespace })
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Server, type Socket } from 'node:net'
 import { wrapConnect } from './wrapped-connect.ts'
 
 /** A TCP proxy between a Kafka client and one broker. It can drop acknowledgements and reject requests. */
@@ -13,21 +13,28 @@ export type BrokerProxy = {
   /** Number of dropped acknowledgements. */
   lost(): number
   /**
-   * Simulates a slow move of the group coordinator. The proxy answers the next Heartbeat with NOT_COORDINATOR and the next
-   * JoinGroup with COORDINATOR_LOAD_IN_PROGRESS, and forwards neither request.
+   * Simulates a rebalance with a coordinator that is loading. The proxy answers the next Heartbeat with
+   * REBALANCE_IN_PROGRESS and the next JoinGroup with COORDINATOR_LOAD_IN_PROGRESS, and forwards neither request.
    */
-  moveCoordinator(): void
-  coordinatorMoved(): boolean
+  failNextJoin(): void
+  joinFailed(): boolean
+  /** Answers the next Heartbeat with NOT_COORDINATOR, and does not forward the request. */
+  refuseNextHeartbeat(): void
+  heartbeatRefused(): boolean
+  /** Drops the next OffsetCommit request. `cut` then closes the connection that sent the request. */
+  dropNextCommit(): { dropped(): boolean; cut(): void }
   /** Number of bytes received from the broker. */
   received(): number
   stop(): Promise<void>
 }
 
 const produce = 0
+const offsetCommit = 8
 const joinGroup = 11
 const heartbeat = 12
 const coordinatorLoadInProgress = 14
 const notCoordinator = 16
+const rebalanceInProgress = 27
 
 export async function startBrokerProxy(broker: string): Promise<BrokerProxy> {
   const [host = '', port = ''] = broker.split(':')
@@ -36,6 +43,7 @@ export async function startBrokerProxy(broker: string): Promise<BrokerProxy> {
   let lost = 0
   let received = 0
   const refusals = new Map<number, number>()
+  let droppedCommit: 'no' | 'next' | Socket = 'no'
 
   const server = createServer((client) => {
     const upstream = connect({ host, port: Number(port) })
@@ -43,14 +51,16 @@ export async function startBrokerProxy(broker: string): Promise<BrokerProxy> {
     closeTogether(client, upstream, sockets)
     closeTogether(upstream, client, sockets)
     onFrames(client, (frame) => {
-      const refusal = refusals.get(frame.readInt16BE(4))
+      const apiKey = frame.readInt16BE(4)
+      const refusal = refusals.get(apiKey)
       if (refusal !== undefined) {
-        refusals.delete(frame.readInt16BE(4))
+        refusals.delete(apiKey)
         client.write(refusalOf(frame, refusal))
-        return
+      } else if (apiKey === offsetCommit && droppedCommit === 'next') droppedCommit = client
+      else {
+        if (apiKey === produce) appends.add(frame.readInt32BE(8))
+        upstream.write(frame)
       }
-      if (frame.readInt16BE(4) === produce) appends.add(frame.readInt32BE(8))
-      upstream.write(frame)
     })
     onFrames(upstream, (frame) => {
       received += frame.length
@@ -61,29 +71,42 @@ export async function startBrokerProxy(broker: string): Promise<BrokerProxy> {
       client.destroy()
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('The proxy has no port.')
 
   return {
-    port: address.port,
+    port: await listen(server),
     lose: (what) => {
       losing = what
     },
     lost: () => lost,
-    moveCoordinator() {
-      refusals.set(heartbeat, notCoordinator).set(joinGroup, coordinatorLoadInProgress)
+    failNextJoin() {
+      refusals.set(heartbeat, rebalanceInProgress).set(joinGroup, coordinatorLoadInProgress)
     },
-    coordinatorMoved: () => refusals.size === 0,
+    joinFailed: () => refusals.size === 0,
+    refuseNextHeartbeat: () => void refusals.set(heartbeat, notCoordinator),
+    heartbeatRefused: () => !refusals.has(heartbeat),
+    dropNextCommit() {
+      droppedCommit = 'next'
+      const socket = () => (typeof droppedCommit === 'string' ? null : droppedCommit)
+      return { dropped: () => socket() !== null, cut: () => void socket()?.destroy() }
+    },
     received: () => received,
-    async stop() {
-      const closed = once(server, 'close')
-      server.close()
-      for (const socket of sockets) socket.destroy()
-      await closed
-    },
+    stop: () => close(server, sockets),
   }
+}
+
+async function listen(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('The proxy has no port.')
+  return address.port
+}
+
+async function close(server: Server, sockets: ReadonlySet<Socket>): Promise<void> {
+  const closed = once(server, 'close')
+  server.close()
+  for (const socket of sockets) socket.destroy()
+  await closed
 }
 
 function closeTogether(one: Socket, other: Socket, open: Set<Socket>): void {

@@ -1,9 +1,14 @@
-export type Member = { readonly memberId: string; readonly owned: readonly number[] }
+export type Member = {
+  readonly memberId: string
+  readonly owned: readonly number[]
+  readonly wished: readonly number[]
+}
 
 /**
  * Assigns each of `partitionCount` partitions to one member. The numbers of partitions of two members differ by at most
  * one, and members keep as many of their partitions as that allows. The result does not depend on the order of
- * `members`. When several members claim a partition, the first by id gets it.
+ * `members`. When several members claim a partition, the first by id gets it. A member gets a wished partition only when
+ * no member owns it.
  */
 export function assignPartitions(members: readonly Member[], partitionCount: number): Map<string, number[]> {
   const byId = [...members].sort((a, b) => (a.memberId < b.memberId ? -1 : 1))
@@ -27,14 +32,15 @@ export function assignPartitions(members: readonly Member[], partitionCount: num
 
 function distinctClaims(members: readonly Member[], partitionCount: number): Map<string, number[]> {
   const claimed = new Set<number>()
-  const claims = new Map<string, number[]>()
-  for (const { memberId, owned } of members) {
-    const mine = [...new Set(owned)]
+  const claim = (partitions: readonly number[]): number[] => {
+    const mine = [...new Set(partitions)]
       .filter((p) => p >= 0 && p < partitionCount && !claimed.has(p))
       .sort((a, b) => a - b)
     for (const partition of mine) claimed.add(partition)
-    claims.set(memberId, mine)
+    return mine
   }
+  const claims = new Map(members.map(({ memberId, owned }) => [memberId, claim(owned)]))
+  for (const { memberId, wished } of members) claims.get(memberId)?.push(...claim(wished))
   return claims
 }
 

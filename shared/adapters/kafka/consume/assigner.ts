@@ -3,6 +3,8 @@ import { assignPartitions, type Member } from './assign-partitions.ts'
 
 export type AssignerOptions = {
   readonly owned: () => readonly number[]
+  /** Partitions that this process owned as a former member. */
+  readonly wished: () => readonly number[]
   /** Called before each JoinGroup request. After the request, other members may own this member's partitions. */
   readonly joining: () => void
 }
@@ -14,14 +16,14 @@ const version = 1
  * A member owns the same partition numbers in every topic and keeps as many as possible in a rebalance. Change `name`
  * when the meaning of the user data changes.
  */
-export function createCoPartitioningAssigner({ owned, joining }: AssignerOptions): PartitionAssigner {
+export function createCoPartitioningAssigner({ owned, wished, joining }: AssignerOptions): PartitionAssigner {
   const name = 'co-partitioning-sticky'
   return ({ cluster }) => ({
     name,
     version,
     protocol({ topics }) {
       joining()
-      const userData = Buffer.from(JSON.stringify({ owned: owned() }))
+      const userData = Buffer.from(JSON.stringify({ owned: owned(), wished: wished() }))
       return { name, metadata: MemberMetadata.encode({ version, topics, userData }) }
     },
     async assign({ members, topics }) {
@@ -43,15 +45,22 @@ export function createCoPartitioningAssigner({ owned, joining }: AssignerOptions
 
 function toMember({ memberId, memberMetadata }: GroupMember): Member {
   const userData = MemberMetadata.decode(memberMetadata)?.userData
-  return { memberId, owned: userData === undefined ? [] : readOwned(userData) }
+  return { memberId, ...readUserData(userData) }
 }
 
-function readOwned(userData: Buffer): number[] {
+/** Members of an earlier release send no `wished`. */
+function readUserData(userData: Buffer | undefined): Omit<Member, 'memberId'> {
   try {
-    const parsed: unknown = JSON.parse(userData.toString('utf8'))
-    if (typeof parsed !== 'object' || parsed === null || !('owned' in parsed) || !Array.isArray(parsed.owned)) return []
-    return parsed.owned.filter((partition): partition is number => Number.isInteger(partition))
+    const parsed: unknown = JSON.parse(userData?.toString('utf8') ?? '')
+    if (typeof parsed !== 'object' || parsed === null) return { owned: [], wished: [] }
+    return {
+      owned: 'owned' in parsed ? partitionsIn(parsed.owned) : [],
+      wished: 'wished' in parsed ? partitionsIn(parsed.wished) : [],
+    }
   } catch {
-    return []
+    return { owned: [], wished: [] }
   }
 }
+
+const partitionsIn = (value: unknown): number[] =>
+  Array.isArray(value) ? value.filter((one): one is number => Number.isInteger(one)) : []

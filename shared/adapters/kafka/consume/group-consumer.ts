@@ -1,4 +1,4 @@
-import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs'
+import type { Consumer, EachBatchPayload, Kafka, PartitionAssigner } from 'kafkajs'
 import { createCoPartitioningAssigner } from './assigner.ts'
 import { createStuckJoinDetector } from './stuck-join.ts'
 
@@ -32,9 +32,11 @@ export type ConsumerOptions = {
 
 /** One kafkajs consumer. It is never restarted: the membership replaces a consumer that ended. */
 export type GroupConsumer = {
-  /** Resolves when the consumer crashed, lost its session or is stuck while joining. */
+  /** Resolves when the consumer crashed, is stuck while joining, or had no session for a long time. */
   readonly ended: Promise<void>
   isCurrentMember(): boolean
+  /** The partitions of the last generation, or the wished partitions before the first generation. */
+  lastOwned(): readonly ClusterPartition[]
   end(): Promise<void>
 }
 
@@ -48,20 +50,30 @@ type State =
 
 /** Members learn of a rebalance from heartbeat responses, so a short interval makes joining faster. */
 const heartbeatMs = 1_000
+/**
+ * A consumer without a session looks for its coordinator: the failover of a coordinator may take longer than a session,
+ * and the new coordinator continues the session. After this many session timeouts the membership replaces the consumer.
+ */
+const abandonedAfterSessions = 3
 /** Time a rebalance waits for a member that died without leaving. The kafkajs default is 60 s. */
 const rebalanceTimeoutMs = 12_000
 const sessionRequests = new Set(['Heartbeat', 'SyncGroup'])
 
-export function startGroupConsumer(
-  options: ConsumerOptions & { groupId: string; onJoined: () => void },
-): GroupConsumer {
+export type GroupConsumerOptions = ConsumerOptions & {
+  readonly groupId: string
+  readonly onJoined: () => void
+  /** Partitions of a former consumer of this process. The assigner prefers them when no member owns them. */
+  readonly wished: readonly ClusterPartition[]
+}
+
+export function startGroupConsumer(options: GroupConsumerOptions): GroupConsumer {
   const { topics, handlers, concurrency, sessionTimeoutMs } = options
   const ended = Promise.withResolvers<void>()
   const member = createMemberState(options)
   const consumer = createConsumer(options, member)
   listen(consumer, member, ended.resolve)
   const check = setInterval(() => {
-    if (member.sessionIsOver(sessionTimeoutMs) || member.joins.isOverdue()) ended.resolve()
+    if (member.sessionIsOver(abandonedAfterSessions * sessionTimeoutMs) || member.joins.isOverdue()) ended.resolve()
   }, heartbeatMs / 2)
   const running = join().catch(() => ended.resolve())
 
@@ -82,6 +94,7 @@ export function startGroupConsumer(
   return {
     ended: ended.promise,
     isCurrentMember: () => member.is('member') && !member.sessionIsOver(sessionTimeoutMs),
+    lastOwned: member.lastOwned,
     async end() {
       clearInterval(check)
       member.end()
@@ -94,8 +107,9 @@ export function startGroupConsumer(
 
 type MemberState = ReturnType<typeof createMemberState>
 
-function createMemberState({ handlers, onJoined }: { handlers: MembershipHandlers; onJoined: () => void }) {
+function createMemberState({ handlers, onJoined, sessionTimeoutMs, wished }: GroupConsumerOptions) {
   let state: State = { is: 'joining', previous: null }
+  let lastOwned = wished
   const joins = createStuckJoinDetector()
 
   const lastGeneration = (): Generation | null => {
@@ -103,9 +117,13 @@ function createMemberState({ handlers, onJoined }: { handlers: MembershipHandler
     return state.is === 'joining' ? state.previous : null
   }
 
+  const sessionIsOver = (timeoutMs: number): boolean =>
+    state.is === 'member' && performance.now() - state.lastHeartbeat > timeoutMs
+
   function leave() {
     if (state.is !== 'member') return
-    state = { is: 'joining', previous: state.generation }
+    // After the session, other members may own the partitions: this member wishes for them instead of claiming them.
+    state = { is: 'joining', previous: sessionIsOver(sessionTimeoutMs) ? null : state.generation }
     handlers.left()
   }
 
@@ -113,6 +131,8 @@ function createMemberState({ handlers, onJoined }: { handlers: MembershipHandler
     joins,
     is: (phase: State['is']) => state.is === phase,
     owned: () => lastGeneration()?.owned ?? [],
+    wished: () => (lastGeneration() === null ? lastOwned : []),
+    lastOwned: () => lastOwned,
     leave,
     end() {
       leave()
@@ -123,6 +143,7 @@ function createMemberState({ handlers, onJoined }: { handlers: MembershipHandler
       // Between two JoinGroup requests, the group may have had a generation without this member.
       const memberKept = joins.joined() === 1 && generation.memberId === lastGeneration()?.memberId
       state = { is: 'member', generation, lastHeartbeat }
+      lastOwned = generation.owned
       onJoined()
       consumer.pause(generation.owned.map(({ topic, partition }) => ({ topic, partitions: [partition] })))
       handlers.joined(consumer, memberKept, generation.owned)
@@ -133,11 +154,11 @@ function createMemberState({ handlers, onJoined }: { handlers: MembershipHandler
     passed(partition: ClusterPartition, lastOffset: number) {
       if (state.is !== 'ended') handlers.passed?.(partition, lastOffset)
     },
-    sessionIsOver: (timeoutMs: number) => state.is === 'member' && performance.now() - state.lastHeartbeat > timeoutMs,
+    sessionIsOver,
   }
 }
 
-function createConsumer(options: ConsumerOptions & { groupId: string }, member: MemberState): Consumer {
+function createConsumer(options: GroupConsumerOptions, member: MemberState): Consumer {
   const { kafka, groupId, sessionTimeoutMs, maxWaitMs, maxFetchBytes } = options
   return kafka.consumer({
     groupId,
@@ -147,18 +168,24 @@ function createConsumer(options: ConsumerOptions & { groupId: string }, member: 
     maxWaitTimeInMs: maxWaitMs,
     ...(maxFetchBytes === undefined ? {} : { maxBytesPerPartition: maxFetchBytes }),
     allowAutoTopicCreation: false,
-    partitionAssigners: [
-      createCoPartitioningAssigner({
-        owned: () => [...new Set(member.owned().map(({ partition }) => partition))],
-        joining() {
-          member.joins.joinRequested()
-          member.leave()
-        },
-      }),
-    ],
+    partitionAssigners: [createAssigner(member)],
     // The membership replaces the consumer after every error. kafkajs would restart only after some errors.
     retry: { restartOnFailure: async () => false },
   })
+}
+
+const createAssigner = (member: MemberState): PartitionAssigner =>
+  createCoPartitioningAssigner({
+    owned: () => numbersOf(member.owned()),
+    wished: () => numbersOf(member.wished()),
+    joining() {
+      member.joins.joinRequested()
+      member.leave()
+    },
+  })
+
+function numbersOf(partitions: readonly ClusterPartition[]): readonly number[] {
+  return [...new Set(partitions.map(({ partition }) => partition))]
 }
 
 function listen(consumer: Consumer, member: MemberState, onEnded: () => void) {

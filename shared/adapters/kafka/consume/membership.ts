@@ -18,6 +18,7 @@ export type Membership = {
 }
 
 const leaveWithinMs = 5_000
+const replaceWithinMs = 1_000
 
 /** Stays a member of its group until `stop`: when a kafkajs consumer ends for any reason, a new consumer joins. */
 export function createMembership({ sessionTimeoutMs = 10_000, groupId, ...options }: MembershipOptions): Membership {
@@ -33,15 +34,16 @@ export function createMembership({ sessionTimeoutMs = 10_000, groupId, ...option
         ...options,
         sessionTimeoutMs,
         groupId: groupId(),
+        wished: current?.lastOwned() ?? [],
         onJoined: () => {
           delays = rejoinDelays()
         },
       })
       await Promise.race([current.ended, stopRequested])
-      // The next consumer does not wait for this one to end, because this one may hang.
       const ending = current.end().catch(() => {})
-      if (stopped.signal.aborted) await withDeadline(ending, leaveWithinMs, () => {})
-      else await pauseFor(delays.next().value, stopped.signal)
+      // The group rebalances once if the consumer leaves before the next one joins. A consumer that hangs is not awaited.
+      await withDeadline(ending, stopped.signal.aborted ? leaveWithinMs : replaceWithinMs, () => {})
+      await pauseFor(delays.next().value, stopped.signal)
     }
   }
 

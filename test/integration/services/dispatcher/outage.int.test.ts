@@ -3,16 +3,9 @@ import { type OwnServer, startOwnKafka } from '#test/support/backing/own-service
 import { eventually } from '#test/support/eventually.ts'
 import { type DispatchScene, outcomesOf, residentMiB, startDispatchScene } from '#test/support/system/dispatch-scene.ts'
 
-/** The outage lasts until each text is logged this often: appends, the consumer and requests have then failed. */
-const whileDown = [
-  ['appending it again', 1],
-  ['Crash: ', 1],
-  ['connect ECONNREFUSED', 100],
-] as const
-const whileHanging = [
-  ['appending it again', 1],
-  ['timed out', 1],
-] as const
+/** The outage lasts until each text is logged: appends, commits and requests have then failed. */
+const whileDown = ['appending it again', 'commit refused', 'connect ECONNREFUSED']
+const whileHanging = ['appending it again', 'timed out']
 
 let kafka: OwnServer & { readonly brokers: string[] }
 let scene: DispatchScene
@@ -41,7 +34,7 @@ describe('a dispatcher continues without a restart and with bounded memory after
     await eventually(
       () => {
         const output = dispatcher.output().slice(outputBefore)
-        for (const [text, times] of lines) expect(output.split(text).length, text).toBeGreaterThan(times)
+        for (const text of lines) expect(output).toContain(text)
       },
       { withinMs: 60_000, everyMs: 250 },
     )

@@ -2,14 +2,16 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { assignPartitions, type Member } from '#shared/adapters/kafka/consume/assign-partitions.ts'
 
-const members = fc.uniqueArray(
-  fc.record({ memberId: fc.uuid(), owned: fc.array(fc.integer({ min: -1, max: 14 }), { maxLength: 14 }) }),
-  { minLength: 1, maxLength: 8, selector: ({ memberId }) => memberId },
-)
+const claims = fc.array(fc.integer({ min: -1, max: 14 }), { maxLength: 14 })
+const members = fc.uniqueArray(fc.record({ memberId: fc.uuid(), owned: claims, wished: claims }), {
+  minLength: 1,
+  maxLength: 8,
+  selector: ({ memberId }) => memberId,
+})
 const counts = fc.integer({ min: 0, max: 24 })
 
 const asMembers = (shares: ReadonlyMap<string, number[]>): Member[] =>
-  [...shares].map(([memberId, owned]) => ({ memberId, owned }))
+  [...shares].map(([memberId, owned]) => ({ memberId, owned, wished: [] }))
 const keptOf = (before: readonly Member[], shares: ReadonlyMap<string, number[]>) =>
   before.reduce((kept, { memberId, owned }) => kept + owned.filter((p) => shares.get(memberId)?.includes(p)).length, 0)
 
@@ -55,7 +57,7 @@ describe('assignPartitions', () => {
       fc.property(members, counts, fc.uuid(), (group, count, newcomer) => {
         fc.pre(group.every(({ memberId }) => memberId !== newcomer))
         const before = asMembers(assignPartitions(group, count))
-        const shares = assignPartitions([...before, { memberId: newcomer, owned: [] }], count)
+        const shares = assignPartitions([...before, { memberId: newcomer, owned: [], wished: [] }], count)
         expect(keptOf(before, shares)).toBe(count - (shares.get(newcomer)?.length ?? 0))
       }),
     )
@@ -67,6 +69,30 @@ describe('assignPartitions', () => {
         fc.pre(group.length > 1)
         const [gone, ...rest] = asMembers(assignPartitions(group, count))
         expect(keptOf(rest, assignPartitions(rest, count))).toBe(count - (gone?.owned.length ?? 0))
+      }),
+    )
+  })
+
+  it('takes no partition from its owner because another member wishes for it', () => {
+    fc.assert(
+      fc.property(members, counts, claims, (group, count, wished) => {
+        const before = asMembers(assignPartitions(group, count))
+        const wishing = before.map((member) => ({ ...member, wished }))
+        expect(assignPartitions(wishing, count)).toEqual(assignPartitions(before, count))
+      }),
+    )
+  })
+
+  it('returns its partitions to a member that left and joined again as a new member', () => {
+    fc.assert(
+      fc.property(members, counts, (group, count) => {
+        const before = asMembers(assignPartitions(group, count))
+        const [gone, ...rest] = before
+        if (gone === undefined) return
+        const again = { memberId: `${gone.memberId} again`, owned: [], wished: gone.owned }
+        const shares = assignPartitions([...rest, again], count)
+        expect(shares.get(again.memberId)).toEqual(gone.owned)
+        expect(keptOf(rest, shares)).toBe(count - gone.owned.length)
       }),
     )
   })

@@ -10,8 +10,8 @@ const clusterWith = (partitions: number) =>
     findTopicPartitionMetadata: () => Array.from({ length: partitions }, (_, partitionId) => ({ partitionId })),
   }) as unknown as Cluster
 
-const assignerOf = (owned: readonly number[] = [], joining = () => {}) =>
-  createCoPartitioningAssigner({ owned: () => owned, joining })({
+const assignerOf = (owned: readonly number[] = [], joining = () => {}, wished: readonly number[] = []) =>
+  createCoPartitioningAssigner({ owned: () => owned, wished: () => wished, joining })({
     cluster: clusterWith(4),
     groupId: 'g',
     logger: {} as Logger,
@@ -30,6 +30,21 @@ describe('the co-partitioning assigner', () => {
     ).toEqual([
       ['a', { imports: [1, 3], deliveries: [1, 3] }],
       ['b', { imports: [0, 2], deliveries: [0, 2] }],
+    ])
+  })
+
+  it('assigns wished partitions that no member owns', async () => {
+    const assigner = assignerOf()
+    const members = [
+      { memberId: 'a', memberMetadata: assignerOf([0]).protocol({ topics }).metadata },
+      { memberId: 'b', memberMetadata: assignerOf([], () => {}, [0, 2, 3]).protocol({ topics }).metadata },
+    ]
+    const shares = await assigner.assign({ members, topics })
+    expect(
+      shares.map(({ memberId, memberAssignment }) => [memberId, MemberAssignment.decode(memberAssignment)?.assignment]),
+    ).toEqual([
+      ['a', { imports: [0, 1], deliveries: [0, 1] }],
+      ['b', { imports: [2, 3], deliveries: [2, 3] }],
     ])
   })
 
