@@ -48,8 +48,12 @@ export async function composeAll(config: DevConfig, { logOf, isStopping }: Conte
   const projector = projectorParts(config, logOf('projector'))
   const app = await createHttpApp({ log: logOf('http'), trustedProxies: parseAddressBlocks(config.TRUSTED_PROXIES) })
   const { checks } = ingest
-  const { aiSystem } = dispatcher
-  await app.register(healthRoutes({ version: readVersion(), clock: systemClock, checks, aiSystem, isStopping }))
+  const health = {
+    checks,
+    aiSystem: dispatcher.aiSystem,
+    eventLogRemarks: () => [...dispatcher.eventLogRemarks(), ...projector.eventLogRemarks()],
+  }
+  await app.register(healthRoutes({ version: readVersion(), clock: systemClock, ...health, isStopping }))
   await app.register(ingest.routes)
   await app.register(query.routes)
   await app.register(query.docs)

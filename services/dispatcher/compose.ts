@@ -13,6 +13,7 @@ import { kafkaAccess } from '#shared/config/kafka-access.ts'
 import { parseDurations, parseHttpUrl, parseWebhookSecrets } from '#shared/config/parse.ts'
 import { healthRoutes } from '#shared/http/health-routes.ts'
 import { createHttpApp, httpServer } from '#shared/http/http-app.ts'
+import { observeUnreadablePartitions, remarksOn } from '#shared/observability/unreadable-partitions.ts'
 import type { AiSystem } from '#shared/ports/ai-system.ts'
 import type { EventAppender, RawAppender } from '#shared/ports/event-log.ts'
 import type { Part } from '#shared/runtime/lifecycle.ts'
@@ -116,8 +117,15 @@ export function dispatcherParts(config: DispatcherConfig, log: Log, instrument: 
     { name: 'deliveries reader', start: () => reader.start(), stop: () => reader.stop() },
     { name: 'dispatcher', start: () => dispatcher.start(), stop: () => dispatcher.stop(), stopWithinMs: 25_000 },
   ]
+  const unreadable = () => [...subscription.unreadable(), ...reader.unreadable()]
+  observeUnreadablePartitions(telemetry.getMeter(groupId), unreadable)
   const checks = { database: null, event_log: () => probe.probe(1_500) }
-  return { parts, checks, aiSystem: () => aiSystemHealth(dispatcher.refusedWith()) }
+  return {
+    parts,
+    checks,
+    eventLogRemarks: () => remarksOn(unreadable()),
+    aiSystem: () => aiSystemHealth(dispatcher.refusedWith()),
+  }
 }
 
 const aiSystemHealth = (refusedWith: number | null): HealthCheck =>
@@ -133,8 +141,8 @@ export async function composeDispatcher(
   { log, isStopping }: ProcessContext,
   instrument?: Instrument,
 ) {
-  const { parts, checks, aiSystem } = dispatcherParts(config, log, instrument)
+  const { parts, ...health } = dispatcherParts(config, log, instrument)
   const app = await createHttpApp({ log })
-  await app.register(healthRoutes({ version: readVersion(), clock: systemClock, checks, aiSystem, isStopping }))
+  await app.register(healthRoutes({ version: readVersion(), clock: systemClock, ...health, isStopping }))
   return [...parts, httpServer({ app, host: config.HTTP_HOST, port: config.HTTP_PORT })]
 }

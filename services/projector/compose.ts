@@ -1,3 +1,4 @@
+import { metrics as telemetry } from '@opentelemetry/api'
 import { topics } from '#schemas/events/catalogue.ts'
 import { createEventLogProbe } from '#shared/adapters/kafka/admin/probe.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
@@ -10,6 +11,7 @@ import { systemClock } from '#shared/adapters/system-clock.ts'
 import { kafkaAccess } from '#shared/config/kafka-access.ts'
 import { healthRoutes } from '#shared/http/health-routes.ts'
 import { createHttpApp, httpServer } from '#shared/http/http-app.ts'
+import { observeUnreadablePartitions, remarksOn } from '#shared/observability/unreadable-partitions.ts'
 import type { EventAppender } from '#shared/ports/event-log.ts'
 import type { ProjectionRevisions, ProjectionStates } from '#shared/ports/projections.ts'
 import type { ReadModelStore } from '#shared/read-model/fold-batch.ts'
@@ -74,7 +76,12 @@ export function projectorParts(config: ProjectorConfig, log: Log, instrument: In
       log,
     }),
   ]
-  return { parts, checks: { database: () => mongo.probe(1_500), event_log: () => probe.probe(1_500) } }
+  observeUnreadablePartitions(telemetry.getMeter(groupId), subscription.unreadable)
+  return {
+    parts,
+    checks: { database: () => mongo.probe(1_500), event_log: () => probe.probe(1_500) },
+    eventLogRemarks: () => remarksOn(subscription.unreadable()),
+  }
 }
 
 export async function composeProjector(
@@ -82,9 +89,9 @@ export async function composeProjector(
   { log, isStopping }: ProcessContext,
   instrument?: Instrument,
 ) {
-  const { parts, checks } = projectorParts(config, log, instrument)
+  const { parts, ...health } = projectorParts(config, log, instrument)
   const app = await createHttpApp({ log })
-  await app.register(healthRoutes({ version: readVersion(), clock: systemClock, checks, isStopping }))
+  await app.register(healthRoutes({ version: readVersion(), clock: systemClock, ...health, isStopping }))
   return [...parts, httpServer({ app, host: config.HTTP_HOST, port: config.HTTP_PORT })]
 }
 

@@ -15,6 +15,8 @@ export type HealthOptions = {
   readonly checks: Readonly<Record<Dependency, Check | null>>
   /** Reported as `ai_system`. Not part of `status`: without the AI system, imports are accepted and delivered later. */
   readonly aiSystem?: () => HealthCheck
+  /** Sentences added to the message of the event log. They do not change its status: a restart would not help. */
+  readonly eventLogRemarks?: () => readonly string[]
   readonly isStopping: () => boolean
   /** The timeout of a check in milliseconds. Below 2,000: `GET /readyz` must respond within 2 s. */
   readonly withinMs?: number
@@ -23,8 +25,11 @@ export type HealthOptions = {
 const labels: Readonly<Record<Dependency, string>> = { database: 'The database', event_log: 'The event log' }
 const shuttingDown: HealthCheck = { status: 'unhealthy', message: 'The process is shutting down.' }
 
-export const healthRoutes = ({ version, clock, checks, aiSystem, isStopping, withinMs = 1_500 }: HealthOptions) =>
-  async function routes(app: FastifyInstance): Promise<void> {
+const noRemarks = (): readonly string[] => []
+
+export const healthRoutes = (options: HealthOptions) => {
+  const { version, clock, checks, aiSystem, eventLogRemarks = noRemarks, isStopping, withinMs = 1_500 } = options
+  return async function routes(app: FastifyInstance): Promise<void> {
     const database = checks.database && shareRunningCall(checks.database)
     const eventLog = checks.event_log && shareRunningCall(checks.event_log)
 
@@ -57,11 +62,12 @@ export const healthRoutes = ({ version, clock, checks, aiSystem, isStopping, wit
       const label = labels[dependency]
       if (check === null) return { status: 'healthy', message: `${label} is not used by this process.` }
       const works = await withDeadline(check(), withinMs, () => false).catch(() => false)
-      return works
-        ? { status: 'healthy', message: `${label} answers.` }
-        : { status: 'unhealthy', message: `${label} does not answer.` }
+      if (!works) return { status: 'unhealthy', message: `${label} does not answer.` }
+      const remarks = dependency === 'event_log' ? eventLogRemarks() : []
+      return { status: 'healthy', message: [`${label} answers.`, ...remarks].join(' ') }
     }
   }
+}
 
 /** Concurrent calls share one running check, so that checks of a hanging dependency do not accumulate. */
 function shareRunningCall(check: Check): Check {

@@ -2,6 +2,7 @@ import { Kafka, type LogEntry, logLevel, type SASLOptions } from 'kafkajs'
 import { createLogFilter, type LogFilter } from './log-filter.ts'
 import { registerCodecs } from './patches/codecs.ts'
 import { patchConsumerGroup } from './patches/consumer-group.ts'
+import { patchFetches } from './patches/fetch-guard.ts'
 import { patchRequestQueueTimer } from './patches/request-queue-timer.ts'
 import { patchRunner } from './patches/runner.ts'
 
@@ -38,6 +39,7 @@ const retry = { initialRetryTime: 100, multiplier: 2, factor: 0.2, maxRetryTime:
 export function createKafka({ brokers, clientId, log = () => {}, security }: KafkaOptions): Kafka {
   const filter = createLogFilter(sameMessageEveryMs)
   patchConsumerGroup()
+  patchFetches()
   patchRequestQueueTimer()
   patchRunner()
   registerCodecs()

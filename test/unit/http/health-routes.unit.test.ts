@@ -48,6 +48,19 @@ describe('health', () => {
     expect(faultsOf(ReadinessResponse, reply.json())).toEqual([])
   })
 
+  test('/readyz adds remarks to the message of the event log and keeps its status', async () => {
+    const app = await appWith({ eventLogRemarks: () => ['Partition 3 is damaged.', 'Partition 4 is damaged.'] })
+    const reply = await app.inject({ url: '/readyz' })
+    expect(reply.statusCode).toBe(200)
+    expect(reply.json().checks).toEqual({
+      database: { status: 'healthy', message: 'The database answers.' },
+      event_log: {
+        status: 'healthy',
+        message: 'The event log answers. Partition 3 is damaged. Partition 4 is damaged.',
+      },
+    })
+  })
+
   test.each([
     ['hangs', () => new Promise<boolean>(() => {})],
     ['fails', async () => false],

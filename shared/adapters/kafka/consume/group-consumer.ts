@@ -1,4 +1,5 @@
 import type { Consumer, EachBatchPayload, Kafka, PartitionAssigner } from 'kafkajs'
+import { guardFetches, type UndecodableRecords } from '../patches/fetch-guard.ts'
 import { createCoPartitioningAssigner } from './assigner.ts'
 import { createStuckJoinDetector } from './stuck-join.ts'
 
@@ -16,6 +17,10 @@ export type MembershipHandlers = {
   batch(batch: EachBatchPayload): Promise<void>
   /** kafkajs finished a batch that ends at this offset. Also called for batches of control records only. */
   passed?(partition: ClusterPartition, lastOffset: number): void
+  /** The next record batch of a partition cannot be decoded. The batch is fetched again unless `isBlocked` is true. */
+  undecodable(records: UndecodableRecords): void
+  /** True: the partition is not fetched now. */
+  isBlocked?(partition: ClusterPartition): boolean
 }
 
 export type ConsumerOptions = {
@@ -168,7 +173,7 @@ function createConsumer(options: GroupConsumerOptions, member: MemberState): Con
     maxWaitTimeInMs: maxWaitMs,
     ...(maxFetchBytes === undefined ? {} : { maxBytesPerPartition: maxFetchBytes }),
     allowAutoTopicCreation: false,
-    partitionAssigners: [createAssigner(member)],
+    partitionAssigners: [guarded(createAssigner(member), options.handlers)],
     // The membership replaces the consumer after every error. kafkajs would restart only after some errors.
     retry: { restartOnFailure: async () => false },
   })
@@ -183,6 +188,17 @@ const createAssigner = (member: MemberState): PartitionAssigner =>
       member.leave()
     },
   })
+
+/** The assigner is the only option of kafkajs that receives the cluster of the consumer. */
+const guarded =
+  (createAssigner: PartitionAssigner, handlers: MembershipHandlers): PartitionAssigner =>
+  (config) => {
+    guardFetches(config.cluster, {
+      undecodable: handlers.undecodable,
+      isBlocked: (partition) => handlers.isBlocked?.(partition) ?? false,
+    })
+    return createAssigner(config)
+  }
 
 function numbersOf(partitions: readonly ClusterPartition[]): readonly number[] {
   return [...new Set(partitions.map(({ partition }) => partition))]

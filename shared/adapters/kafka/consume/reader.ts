@@ -11,6 +11,7 @@ import { createTopicNames, type TopicNames } from '../topic-names.ts'
 import { type ClusterPartition, createMembership, type MembershipHandlers } from './membership.ts'
 import { type OffsetRange, offsetsSince } from './offsets.ts'
 import { type Cursor, createCursor } from './reader-cursor.ts'
+import type { UnreadablePartition } from './unreadable-partitions.ts'
 
 export type ReaderOptions = {
   readonly kafka: Kafka
@@ -32,16 +33,20 @@ export type Reader = EventReader & {
   start(): Promise<void>
   /** Ends reads in progress with `DependencyLost`, leaves the group and deletes it. Idempotent. */
   stop(): Promise<void>
+  /** Partitions with a batch that cannot be decoded, if a read reached the batch in the last minute. */
+  unreadable(): readonly UnreadablePartition[]
 }
 
 /** kafkajs checks for resumed partitions at this interval, so a read waits half of it on average. */
 const maxWaitMs = 50
 const deleteGroupWithinMs = 2_000
+const unreadableForMs = 60_000
 
 /**
  * Reads past records through one long-lived consumer that pauses every partition without a read in progress. Reads of
  * different partitions run concurrently, reads of one partition one after the other. `read` throws `DependencyLost`
- * when the log cannot be reached for `idleTimeoutMs`; it continues after shorter outages.
+ * when the log cannot be reached for `idleTimeoutMs`, and when it reaches a record batch that cannot be decoded; it
+ * continues after shorter outages.
  */
 export function createReader(options: ReaderOptions): Reader {
   const { kafka, topics, topicPrefix, idleTimeoutMs = 15_000, maxFetchBytes = 128 * 1024 } = options
@@ -94,35 +99,39 @@ export function createReader(options: ReaderOptions): Reader {
       stopping ??= leave()
       return stopping
     },
+    unreadable: reads.unreadable,
   }
 }
 
 function createReads(names: TopicNames, idleTimeoutMs: number) {
   const cursors = new Map<string, Cursor>()
-  let consumer: Consumer | null = null
+  const unreadable = createRecentlyUnreadable()
+  const source = createSource()
 
   function seek(place: ClusterPartition) {
     const cursor = cursors.get(keyOf(place))
-    if (consumer === null || cursor === undefined || !cursor.wantsMore()) return
-    consumer.seek({ ...place, offset: String(cursor.next()) })
-    consumer.resume([{ topic: place.topic, partitions: [place.partition] }])
+    if (cursor?.wantsMore()) source.resume(place, cursor.next())
   }
 
   const handlers: MembershipHandlers = {
     joined(current, _memberKept, partitions) {
-      consumer = current
+      source.use(current)
       for (const partition of partitions) seek(partition)
     },
-    left() {
-      consumer = null
-    },
+    left: () => source.use(null),
     async batch({ batch, isStale, resolveOffset }: EachBatchPayload) {
       const cursor = cursors.get(keyOf(batch))
       const topic = names.inCatalogue(batch.topic)
       if (cursor === undefined || topic === null || isStale()) return
+      unreadable.read(batch)
       const records = batch.messages.map((message) => toLogRecord(topic, batch.partition, message))
       cursor.push(records, Number(batch.lastOffset()))
       resolveOffset(batch.lastOffset())
+    },
+    undecodable({ error, ...at }) {
+      unreadable.add(at)
+      source.pause(at)
+      cursors.get(keyOf(at))?.fail(new UndecodableBatch(at, error))
     },
     /** The last records of a read may be control records of a transaction, which kafkajs does not deliver. */
     passed(partition, lastOffset) {
@@ -132,7 +141,7 @@ function createReads(names: TopicNames, idleTimeoutMs: number) {
   }
 
   async function* read(place: ClusterPartition, range: OffsetRange) {
-    const pause = () => consumer?.pause([{ topic: place.topic, partitions: [place.partition] }])
+    const pause = () => source.pause(place)
     // Resume with a seek, because a new generation may have begun during the pause.
     const cursor = createCursor({ ...range, idleTimeoutMs, pause, resume: () => seek(place) })
     cursors.set(keyOf(place), cursor)
@@ -151,6 +160,34 @@ function createReads(names: TopicNames, idleTimeoutMs: number) {
     failAll(error: Error) {
       for (const cursor of cursors.values()) cursor.fail(error)
     },
+    unreadable: unreadable.list,
+  }
+}
+
+/** Does nothing outside a generation: the next generation begins with all partitions paused. */
+function createSource() {
+  let consumer: Consumer | null = null
+  return {
+    use(current: Consumer | null): void {
+      consumer = current
+    },
+    resume({ topic, partition }: ClusterPartition, offset: number): void {
+      consumer?.seek({ topic, partition, offset: String(offset) })
+      consumer?.resume([{ topic, partitions: [partition] }])
+    },
+    pause({ topic, partition }: ClusterPartition): void {
+      consumer?.pause([{ topic, partitions: [partition] }])
+    },
+  }
+}
+
+function createRecentlyUnreadable() {
+  const found = new Map<string, { readonly at: UnreadablePartition; readonly seenAt: number }>()
+  return {
+    add: (at: UnreadablePartition): void => void found.set(keyOf(at), { at, seenAt: performance.now() }),
+    read: (place: ClusterPartition): void => void found.delete(keyOf(place)),
+    list: (): readonly UnreadablePartition[] =>
+      [...found.values()].flatMap(({ at, seenAt }) => (performance.now() - seenAt < unreadableForMs ? [at] : [])),
   }
 }
 
@@ -176,5 +213,12 @@ function createKeyedMutex(): KeyedMutex {
         mine.resolve()
       }
     },
+  }
+}
+
+class UndecodableBatch extends Error {
+  constructor({ topic, partition, offset }: UnreadablePartition, cause: unknown) {
+    super(`The record batch at offset ${offset} of partition ${partition} of ${topic} cannot be decoded.`, { cause })
+    this.name = 'UndecodableBatch'
   }
 }

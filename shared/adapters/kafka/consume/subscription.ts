@@ -16,6 +16,7 @@ import { toLogRecord } from '../log-record.ts'
 import { createTopicNames, type TopicNames } from '../topic-names.ts'
 import { type ClusterPartition, createMembership } from './membership.ts'
 import { createOffsetLookup } from './offsets.ts'
+import { createUnreadablePartitions, type UnreadablePartition } from './unreadable-partitions.ts'
 
 export type SubscriptionOptions = {
   /** Two members of one group in one process need two clients: kafkajs keeps a group's offsets per client. */
@@ -30,6 +31,8 @@ export type SubscriptionOptions = {
   readonly log: Log
 }
 
+export type KafkaSubscription = Subscription & { unreadable(): readonly UnreadablePartition[] }
+
 /** The maximum delay until an opened partition is fetched; also how long `stop` waits for a fetch in flight. */
 const maxWaitMs = 100
 const handlerRetryMs = 500
@@ -40,12 +43,12 @@ type Phase =
   | { readonly is: 'stopped' }
 
 /** Membership in a consumer group. Joins the group again after a lost connection. */
-export function createSubscription(options: SubscriptionOptions): Subscription {
+export function createSubscription(options: SubscriptionOptions): KafkaSubscription {
   const { kafka, groupId, topics, topicPrefix, concurrency = 4, log, ...limits } = options
   const names = createTopicNames(topicPrefix)
   const admin = createReconnectingAdmin(kafka)
   const partitions = createOwnedPartitions(names)
-  const yieldToEventLoop = createEventLoopYield(1)
+  const unreadable = createUnreadablePartitions(log)
   let phase: Phase = { is: 'idle' }
   const membership = createMembership({
     ...limits,
@@ -56,6 +59,7 @@ export function createSubscription(options: SubscriptionOptions): Subscription {
     concurrency,
     handlers: {
       joined(consumer, memberKept, assigned) {
+        unreadable.assigned(assigned)
         const owned = partitions.begin(consumer, assigned)
         if (phase.is === 'running') phase.handlers.assigned(owned, memberKept)
       },
@@ -63,30 +67,18 @@ export function createSubscription(options: SubscriptionOptions): Subscription {
         partitions.end()
         if (phase.is === 'running') phase.handlers.rebalancing()
       },
-      batch: deliver,
+      batch: createDelivery({ names, partitions, log }, () => (phase.is === 'running' ? phase.handlers : null)),
+      passed: unreadable.read,
+      undecodable: unreadable.add,
+      isBlocked: unreadable.isBlocked,
     },
   })
-
-  async function deliver({ batch, isStale, resolveOffset }: EachBatchPayload) {
-    const topic = names.inCatalogue(batch.topic)
-    if (topic === null) return
-    await yieldToEventLoop()
-    const { partition } = batch
-    // A batch that was fetched before a pause or a seek is not resolved, so it is fetched again after `resume`.
-    if (phase.is !== 'running' || isStale() || !partitions.isReading({ topic, partition })) return
-    try {
-      await phase.handlers.records(batch.messages.map((message) => toLogRecord(topic, partition, message)))
-      resolveOffset(batch.lastOffset())
-    } catch (err) {
-      log.error({ topic, partition, offset: Number(batch.firstOffset()), err }, 'handling records failed; retrying')
-      await pauseFor(handlerRetryMs)
-    }
-  }
 
   return {
     ...createOffsetLookup({ admin, names, groupId }),
     ...partitions.reading,
     commit: partitions.commit,
+    unreadable: unreadable.list,
     isCurrentMember: () => phase.is === 'running' && membership.isCurrentMember(),
     async start(handlers) {
       phase = { is: 'running', handlers }
@@ -97,6 +89,33 @@ export function createSubscription(options: SubscriptionOptions): Subscription {
       await membership.stop()
       await admin.close()
     },
+  }
+}
+
+type DeliveryDeps = {
+  readonly names: TopicNames
+  readonly partitions: ReturnType<typeof createOwnedPartitions>
+  readonly log: Log
+}
+
+/** `handlers` returns null when the subscription does not run. */
+function createDelivery({ names, partitions, log }: DeliveryDeps, handlers: () => SubscriptionHandlers | null) {
+  const yieldToEventLoop = createEventLoopYield(1)
+  return async function deliver({ batch, isStale, resolveOffset }: EachBatchPayload): Promise<void> {
+    const topic = names.inCatalogue(batch.topic)
+    if (topic === null) return
+    await yieldToEventLoop()
+    const { partition } = batch
+    const current = handlers()
+    // A batch that was fetched before a pause or a seek is not resolved, so it is fetched again after `resume`.
+    if (current === null || isStale() || !partitions.isReading({ topic, partition })) return
+    try {
+      await current.records(batch.messages.map((message) => toLogRecord(topic, partition, message)))
+      resolveOffset(batch.lastOffset())
+    } catch (err) {
+      log.error({ topic, partition, offset: Number(batch.firstOffset()), err }, 'handling records failed; retrying')
+      await pauseFor(handlerRetryMs)
+    }
   }
 }
 

@@ -18,8 +18,11 @@ const inlineDecompression = {
 const yieldAboveBytes = 4 * 1024
 const yieldToEventLoop = createEventLoopYield(1)
 
-/** Level 1: 2.5 times the throughput of gzip on chunks of contacts, with smaller output. */
-const zstdParams = { [zlib.constants.ZSTD_c_compressionLevel]: 1 }
+/**
+ * Level 1: 2.5 times the throughput of gzip on chunks of contacts, with smaller output. The checksum makes damaged bytes
+ * an error, because kafkajs does not check the checksum of a record batch. gzip always has a checksum.
+ */
+const zstdParams = { [zlib.constants.ZSTD_c_compressionLevel]: 1, [zlib.constants.ZSTD_c_checksumFlag]: 1 }
 
 /** With a known size, zstd uses a window of that size. The chunk size is chosen so that one output buffer is enough. */
 const zstdOptions = ({ length }: Buffer) => ({
