@@ -1,12 +1,14 @@
 import type { Meter } from '@opentelemetry/api'
+import type { Clock, MonotonicClock } from '#shared/ports/clock.ts'
 import type { EventReader, RawAppender } from '#shared/ports/event-log.ts'
 import type { Subscription } from '#shared/ports/subscription.ts'
 import { type AttemptDeps, createAttemptChunk } from './attempt-chunk.ts'
 import { createAttemptGate } from './attempt-gate.ts'
 import { createAttemptQueue } from './attempt-queue.ts'
 import { createStoreDeadLetter } from './dead-letters.ts'
-import { createDispatcher, type Dispatcher, type WindowBudget } from './dispatcher.ts'
+import { createDispatcher, type Dispatcher } from './dispatcher.ts'
 import { createDispatchMetrics } from './metrics.ts'
+import type { WindowBudget } from './owned-partitions.ts'
 import { createFold } from './partition/fold-deliveries.ts'
 import { createReplanChunk } from './replan-chunk.ts'
 
@@ -23,6 +25,7 @@ const drainWithinMs = 17_000
 const lateOriginalMs = (leaseMs: number): number => Math.min(10_000, leaseMs / 3)
 
 type Deps = Omit<AttemptDeps, 'metrics' | 'givenUp'> & {
+  readonly clock: Clock & MonotonicClock
   readonly deadLetters: RawAppender
   readonly reader: EventReader
   readonly subscription: Subscription

@@ -1,6 +1,7 @@
 import type { Meter } from '@opentelemetry/api'
 import type { DeliveryEvent } from '#schemas/events/deliveries.ts'
 import type { GateState } from './attempt-gate.ts'
+import type { PositionFault } from './partition/find-start.ts'
 
 /** The dispatcher's metrics. No attribute contains a job, a client or a contact. */
 export type DispatchMetrics = {
@@ -15,6 +16,8 @@ export type DispatchMetrics = {
   }): void
   replanned(): void
   recovered(recovery: { readonly waitedMs: number; readonly foldMs: number }): void
+  /** The committed position of a partition did not match the log. */
+  positionFault(fault: PositionFault): void
   /** `now` is called whenever metrics are collected. */
   observe(now: () => DispatchState): void
 }
@@ -39,6 +42,9 @@ export function createDispatchMetrics(meter: Meter): DispatchMetrics {
   const recoveries = meter.createHistogram('dispatcher.recovery.duration', {
     unit: 'ms',
     description: 'Recovery of a partition',
+  })
+  const positionFaults = meter.createCounter('dispatcher.position.faults', {
+    description: 'Positions that did not match the log, because the log lost records or was replaced',
   })
   const gauges = {
     calls: meter.createObservableGauge('dispatcher.calls', { description: 'Running calls' }),
@@ -65,6 +71,7 @@ export function createDispatchMetrics(meter: Meter): DispatchMetrics {
       recoveries.record(waitedMs, { part: 'wait' })
       recoveries.record(foldMs, { part: 'fold' })
     },
+    positionFault: (fault) => positionFaults.add(1, { fault }),
     observe(now) {
       meter.addBatchObservableCallback((result) => {
         const state = now()

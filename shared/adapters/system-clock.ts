@@ -1,8 +1,11 @@
-import type { Clock, Timers } from '#shared/ports/clock.ts'
+import type { Clock, MonotonicClock, Timers } from '#shared/ports/clock.ts'
 import { pauseFor } from '#shared/runtime/retry.ts'
 
 /** The machine's clock. */
-export const systemClock: Clock = { now: () => Date.now() }
+export const systemClock: Clock & MonotonicClock = {
+  now: () => Date.now(),
+  elapsedMs: () => Math.floor(performance.now()),
+}
 
 /** The machine's timers. */
 export const systemTimers: Timers = {

@@ -6,6 +6,11 @@ export interface Clock {
   now(): Instant
 }
 
+export interface MonotonicClock {
+  /** Whole milliseconds since an arbitrary moment. Unlike `Clock`, it never jumps, so it measures durations. */
+  elapsedMs(): number
+}
+
 export interface Timers {
   /** Calls `work` once after `ms` milliseconds. The returned function cancels the call. */
   after(ms: number, work: () => void): () => void

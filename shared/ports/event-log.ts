@@ -19,6 +19,8 @@ export type LogRecord = {
   readonly partition: number
   readonly offset: number
   readonly appendedAt: Instant
+  /** Grows with every change of the partition's leader. Undefined in the in-memory log until records are cut off. */
+  readonly leaderEpoch?: number | undefined
   readonly key: string | null
   readonly headers: Readonly<Record<string, string>>
   readonly value: Uint8Array | null

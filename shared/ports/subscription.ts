@@ -1,10 +1,21 @@
 import type { TopicName } from '#schemas/events/catalogue.ts'
+import type { Instant } from './clock.ts'
 import type { LogRecord } from './event-log.ts'
 
 export type TopicPartition = { readonly topic: TopicName; readonly partition: number }
 export type Position = TopicPartition & { readonly offset: number }
 export type Commit = Position & { readonly metadata?: string }
-export type CommittedPosition = Position & { readonly metadata: string }
+/** `offset` is null when a client committed a number that is not an offset; kafkajs commits -2 when it resets a position. */
+export type CommittedPosition = TopicPartition & { readonly offset: number | null; readonly metadata: string }
+
+/** Identifies a record: a shortened and refilled log has another record, appended later, at the same offset. */
+export type RecordMark = { readonly offset: number; readonly appendedAt: Instant }
+
+/** Without `leaderEpoch`, the record was read by another process. */
+export type ReadMark = RecordMark & Pick<LogRecord, 'leaderEpoch'>
+
+/** `start`: the lowest offset in the log. `end`: the offset of the next record. */
+export type LogRange = TopicPartition & { readonly start: number; readonly end: number }
 
 /** All callbacks except `records` are synchronous. */
 export type SubscriptionHandlers = {
@@ -45,11 +56,18 @@ export interface PartitionReading {
 export interface GroupOffsets {
   /** Committed positions (the next offset to read). Omits partitions without one. */
   committed(partitions: readonly TopicPartition[]): Promise<readonly CommittedPosition[]>
-  /** The log start offset of each partition. */
-  beginnings(partitions: readonly TopicPartition[]): Promise<readonly Position[]>
   /** Throws when the group does not accept commits of this member. */
   commit(positions: readonly Commit[]): Promise<void>
 }
 
+/** Shows whether a remembered position still means the same place in the log. Throws when the log cannot be reached. */
+export interface LogHistory {
+  ranges(partitions: readonly TopicPartition[]): Promise<readonly LogRange[]>
+  /** The offset of the first record appended at or after `since`, or the end of the log. */
+  offsetSince(partition: TopicPartition, since: Instant): Promise<number>
+  /** False when the log deleted the record (see `ranges`), and when it has no record or another record at the offset of the mark. */
+  holds(partition: TopicPartition, mark: RecordMark): Promise<boolean>
+}
+
 /** A consumer group member whose user chooses the offsets to read and to commit. */
-export type Subscription = GroupMembership & PartitionReading & GroupOffsets
+export type Subscription = GroupMembership & PartitionReading & GroupOffsets & LogHistory

@@ -179,7 +179,8 @@ async function reasonToReopen({ revision, targets }: Reading, current: number): 
 async function openReading({ deps, source }: ProjectedPartition): Promise<Reading> {
   const { subscription, collections } = deps
   const { revision, stores } = await collections.current()
-  const beginnings = await subscription.beginnings(source.topics)
+  const ranges = await subscription.ranges(source.topics)
+  const beginnings = ranges.map(({ start: offset, end: _, ...place }) => ({ ...place, offset }))
   const targets: Target[] = []
   for (const store of stores) targets.push({ store, positions: await openPositions(store, beginnings) })
   await collections.confirm(source.partition, revision)

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { partitionCount, type TopicName } from '#schemas/events/catalogue.ts'
 import type { EventAppender, LogRecord } from '#shared/ports/event-log.ts'
-import type { Subscription, SubscriptionHandlers, TopicPartition } from '#shared/ports/subscription.ts'
+import type { RecordMark, Subscription, SubscriptionHandlers, TopicPartition } from '#shared/ports/subscription.ts'
 import type { Log, LogFields } from '#shared/runtime/log.ts'
 import { countEventLoopIterations } from '../support/event-loop-iterations.ts'
 import { eventually } from '../support/eventually.ts'
@@ -235,12 +235,37 @@ export function subscriptionContract({ create }: { create: () => Promise<GroupUn
       ])
     })
 
-    it('beginnings returns the first offset of each partition', async () => {
+    it('ranges returns the first offset and the end of each partition', async () => {
       const member = await join({ opens: false })
-      expect(await member.subscription.beginnings([place(6), place(2, deliveries)])).toEqual([
-        { ...place(6), offset: 0 },
-        { ...place(2, deliveries), offset: 0 },
+      await append(3, 6)
+      expect(await member.subscription.ranges([place(6), place(2, deliveries)])).toEqual([
+        { ...place(6), start: 0, end: 3 },
+        { ...place(2, deliveries), start: 0, end: 0 },
       ])
+    })
+
+    it('offsetSince returns the first record appended at or after a time, or the end', async () => {
+      const member = await join({ opens: true })
+      await append(2, 6)
+      await eventually(() => expect(member.records).toHaveLength(2))
+      const [first] = member.records
+      if (first === undefined) throw new Error('no record')
+      const since = (time: number) => member.subscription.offsetSince(place(6), time)
+      expect(await Promise.all([0, first.appendedAt, first.appendedAt + 60_000].map(since))).toEqual([0, 0, 2])
+    })
+
+    it('holds tells the records of the log from records of another log', async () => {
+      const member = await join({ opens: true })
+      await append(2, 6)
+      await eventually(() => expect(member.records).toHaveLength(2))
+      const last = member.records[1]
+      if (last === undefined) throw new Error('no record')
+      const { offset, appendedAt } = last
+      const holds = (mark: RecordMark) => member.subscription.holds(place(6), mark)
+      expect(await holds({ offset, appendedAt })).toBe(true)
+      expect(await holds({ offset: offset + 1, appendedAt })).toBe(false)
+      expect(await holds({ offset, appendedAt: appendedAt - 60_000 })).toBe(false)
+      expect(await holds({ offset, appendedAt: appendedAt + 60_000 })).toBe(false)
     })
 
     it('a commit for a partition of another member is refused', async () => {

@@ -10,6 +10,8 @@ export type MemoryEventLog = EventAppender &
   EventReader & {
     records(topic: TopicName): readonly LogRecord[]
     partition(topic: TopicName, partition: number): readonly LogRecord[]
+    /** Removes the records at and above the offset, like a power cut, and changes the leader epoch. The next record gets this offset. */
+    cut(topic: TopicName, partition: number, offset: number): void
     /** Returns a function that removes the listener. */
     onAppend(listener: () => void): () => void
     failNextAppend(fault: AppendFault): void
@@ -20,15 +22,7 @@ export function createMemoryEventLog({ now = Date.now }: { readonly now?: () => 
   const partitionFor = createPartitionFor()
   const listeners = new Set<() => void>()
   const faults: AppendFault[] = []
-  const log = new Map<TopicName, LogRecord[][]>(
-    Object.values(topics).map(({ name }) => [name, Array.from({ length: partitionCount }, (): LogRecord[] => [])]),
-  )
-
-  function partitionOf(topic: TopicName, partition: number): LogRecord[] {
-    const records = log.get(topic)?.[partition]
-    if (records === undefined) throw new RangeError(`${topic} has no partition ${partition}.`)
-    return records
-  }
+  const log = createStoredLog(now)
 
   async function append(records: readonly NewRecord[]): Promise<AppendOutcome> {
     const [first] = records
@@ -39,19 +33,15 @@ export function createMemoryEventLog({ now = Date.now }: { readonly now?: () => 
       throw new TypeError('All records of one append must be of one topic and of one partition.')
     const fault = faults.shift()
     if (fault === undefined && exceedsTopic(first.topic, records)) return { is: 'refused', reason: 'too_large' }
-    if (fault === undefined || fault.stored) store(partitionOf(first.topic, partition), partition, records)
+    if (fault === undefined || fault.stored) {
+      log.store(first.topic, partition, records)
+      for (const listener of listeners) listener()
+    }
     return fault?.outcome ?? { is: 'appended' }
   }
 
-  function store(stored: LogRecord[], partition: number, records: readonly NewRecord[]) {
-    const appendedAt = now()
-    for (const { topic, key, headers, value } of records)
-      stored.push({ topic, partition, offset: stored.length, appendedAt, key, headers: { ...headers }, value })
-    for (const listener of listeners) listener()
-  }
-
   async function* read(topic: TopicName, partition: number, since: Instant): AsyncGenerator<LogRecord> {
-    const records = partitionOf(topic, partition)
+    const records = log.partition(topic, partition)
     const first = records.findIndex(({ appendedAt }) => appendedAt >= since)
     if (first >= 0) yield* records.slice(first)
   }
@@ -60,14 +50,45 @@ export function createMemoryEventLog({ now = Date.now }: { readonly now?: () => 
     partitionFor,
     append,
     read,
-    partition: partitionOf,
-    records: (topic) => (log.get(topic) ?? []).flat(),
+    partition: log.partition,
+    cut: log.cut,
+    records: log.topic,
     onAppend(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
     failNextAppend(fault) {
       faults.push(fault)
+    },
+  }
+}
+
+function createStoredLog(now: () => Instant) {
+  const leaderEpochs = new Map<readonly LogRecord[], number>()
+  const log = new Map<TopicName, LogRecord[][]>(
+    Object.values(topics).map(({ name }) => [name, Array.from({ length: partitionCount }, (): LogRecord[] => [])]),
+  )
+  function stored(topic: TopicName, partition: number): LogRecord[] {
+    const records = log.get(topic)?.[partition]
+    if (records === undefined) throw new RangeError(`${topic} has no partition ${partition}.`)
+    return records
+  }
+  return {
+    partition: stored,
+    topic: (topic: TopicName) => (log.get(topic) ?? []).flat(),
+    store(topic: TopicName, partition: number, records: readonly NewRecord[]) {
+      const target = stored(topic, partition)
+      const appendedAt = now()
+      const leaderEpoch = leaderEpochs.get(target)
+      for (const { key, headers, value } of records) {
+        const record = { topic, partition, offset: target.length, appendedAt, key, headers: { ...headers }, value }
+        target.push(leaderEpoch === undefined ? record : { ...record, leaderEpoch })
+      }
+    },
+    cut(topic: TopicName, partition: number, offset: number) {
+      const target = stored(topic, partition)
+      target.length = Math.min(target.length, offset)
+      leaderEpochs.set(target, (leaderEpochs.get(target) ?? 0) + 1)
     },
   }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { TopicName } from '#schemas/events/catalogue.ts'
 import type {
+  LogHistory,
   PartitionReading,
   Subscription,
   SubscriptionHandlers,
@@ -24,10 +25,18 @@ export type MemorySubscriptionOptions = {
 /** Passes the same contract suite as the Kafka subscription. */
 export function createMemorySubscription(options: MemorySubscriptionOptions): Subscription {
   const { eventLog, groups, groupId, topics, memberId: id = randomUUID() } = options
-  const deliveries = createDeliveries(options)
+  const deliveries = createDeliveries(options, rejoin)
   let handlers: SubscriptionHandlers | null = null
   let joinedBefore = false
   let stopListening = () => {}
+
+  /** The Kafka consumer ends when its position is out of range, and its replacement gets the partitions again. */
+  function rejoin() {
+    const places = deliveries.places()
+    member.rebalancing()
+    deliveries.begin(places)
+    handlers?.assigned(places, false)
+  }
 
   const member: GroupMember = {
     id,
@@ -46,6 +55,7 @@ export function createMemorySubscription(options: MemorySubscriptionOptions): Su
 
   return {
     ...deliveries.reading,
+    ...createMemoryLogHistory(eventLog),
     async start(given) {
       handlers = given
       stopListening = eventLog.onAppend(deliveries.wake)
@@ -55,7 +65,6 @@ export function createMemorySubscription(options: MemorySubscriptionOptions): Su
     isCurrentMember: () => handlers !== null && deliveries.isAssigned(),
     committed: async (partitions) =>
       groups.committed(groupId).filter((position) => partitions.some((one) => keyOf(one) === keyOf(position))),
-    beginnings: async (partitions) => partitions.map((partition) => ({ ...partition, offset: 0 })),
     async commit(positions) {
       if (handlers === null || positions.some((position) => !groups.owns(groupId, id, position)))
         throw new Error('The group does not accept commits of this member now.')
@@ -74,11 +83,26 @@ export function createMemorySubscription(options: MemorySubscriptionOptions): Su
   }
 }
 
+export const createMemoryLogHistory = (eventLog: MemoryEventLog): LogHistory => ({
+  ranges: async (partitions) =>
+    partitions.map((place) => ({ ...place, start: 0, end: eventLog.partition(place.topic, place.partition).length })),
+  async offsetSince({ topic, partition }, since) {
+    const records = eventLog.partition(topic, partition)
+    const first = records.findIndex(({ appendedAt }) => appendedAt >= since)
+    return first === -1 ? records.length : first
+  },
+  holds: async ({ topic, partition }, { offset, appendedAt }) =>
+    eventLog.partition(topic, partition)[offset]?.appendedAt === appendedAt,
+})
+
 type Reading = { readonly place: TopicPartition; next: number; paused: boolean; busy: boolean }
 
 const batchRecords = 100
 
-function createDeliveries({ eventLog, log }: Pick<MemorySubscriptionOptions, 'eventLog' | 'log'>) {
+function createDeliveries(
+  { eventLog, log }: Pick<MemorySubscriptionOptions, 'eventLog' | 'log'>,
+  outOfRange: () => void,
+) {
   const yieldToEventLoop = createEventLoopYield(1)
   let handle: SubscriptionHandlers['records'] = () => {}
   let readings = new Map<string, Reading>()
@@ -92,7 +116,9 @@ function createDeliveries({ eventLog, log }: Pick<MemorySubscriptionOptions, 'ev
       await yieldToEventLoop()
       const { topic, partition } = reading.place
       const from = reading.next
-      const records = eventLog.partition(topic, partition).slice(from, from + batchRecords)
+      const stored = eventLog.partition(topic, partition)
+      const records = stored.slice(from, from + batchRecords)
+      if (from > stored.length && isReading(reading)) outOfRange()
       if (records.length === 0 || !isReading(reading)) break
       try {
         await handle(records)
@@ -111,6 +137,7 @@ function createDeliveries({ eventLog, log }: Pick<MemorySubscriptionOptions, 'ev
       (one) => void deliver(one),
     ),
     isAssigned: () => readings.size > 0,
+    places: () => [...readings.values()].map(({ place }) => place),
     async join(handlers: SubscriptionHandlers) {
       handle = (records) => handlers.records(records)
       await yieldToEventLoop()

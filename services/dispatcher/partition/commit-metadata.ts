@@ -1,3 +1,5 @@
+import type { RecordMark } from '#shared/ports/subscription.ts'
+
 /**
  * Stored with a committed offset: which calls to the AI system may still run for the partition.
  * - drained: none
@@ -9,11 +11,25 @@ export type CommitMetadata =
   | { readonly is: 'open'; readonly by: string }
   | { readonly is: 'quiet'; readonly inMs: number }
 
+/**
+ * Stored with a committed offset: the record below the offset. It shows whether the log still has the records that the
+ * offset meant.
+ * - unknown: the owner reads part of the log again, because the log did not match the committed offset
+ * - none: no record below the offset was finished, or an earlier version of this service committed the offset
+ */
+export type RecordBefore =
+  | ({ readonly is: 'record' } & RecordMark)
+  | { readonly is: 'unknown' }
+  | { readonly is: 'none' }
+
 /** The time limit of a call (10 s) and one second to append its outcome. */
 export const formerCallLimitMs = 11_000
 
 /** Plain text, so that the tools that describe a consumer group show the metadata. */
-export function formatCommitMetadata(metadata: CommitMetadata): string {
+export const formatCommitMetadata = (metadata: CommitMetadata, before: RecordBefore): string =>
+  `${formatCalls(metadata)}${formatRecordBefore(before)}`
+
+function formatCalls(metadata: CommitMetadata): string {
   switch (metadata.is) {
     case 'drained':
       return 'drained'
@@ -22,6 +38,26 @@ export function formatCommitMetadata(metadata: CommitMetadata): string {
     case 'quiet':
       return `quiet ${Math.max(0, Math.ceil(metadata.inMs))}`
   }
+}
+
+function formatRecordBefore(before: RecordBefore): string {
+  switch (before.is) {
+    case 'record':
+      return ` after ${before.offset}@${before.appendedAt}`
+    case 'unknown':
+      return ' after unknown'
+    case 'none':
+      return ''
+  }
+}
+
+/** Earlier versions ignore this part of the metadata. */
+export function parseRecordBefore(text: string): RecordBefore {
+  const [, before = ''] = text.split(' after ', 2)
+  if (before === 'unknown') return { is: 'unknown' }
+  const [, offset, appendedAt] = /^(\d{1,15})@(\d{1,15})$/.exec(before) ?? []
+  if (offset === undefined || appendedAt === undefined) return { is: 'none' }
+  return { is: 'record', offset: Number(offset), appendedAt: Number(appendedAt) }
 }
 
 /** Returns `open` by an unknown process for unknown metadata, so that the new owner waits. */

@@ -62,7 +62,7 @@ export function takeRecords(
   const repeats: Repeat[] = []
   const unreadable: UnreadableRecord[] = []
   for (const record of records) {
-    chunks.window.add(record.offset, record.value?.byteLength ?? 0)
+    chunks.window.add(record, record.value?.byteLength ?? 0)
     const read = readPlannedChunk(record)
     if (read.is === 'other') chunks.window.done(record.offset)
     else if (read.is === 'unreadable') unreadable.push(unreadableRecord(chunks, record, read.reason))

@@ -1,20 +1,28 @@
 import type { Instant } from '#shared/ports/clock.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
+import type { ReadMark, RecordMark } from '#shared/ports/subscription.ts'
 import type { Chunk } from '../chunk.ts'
-import type { CommitMetadata } from './commit-metadata.ts'
+import type { RecordBefore } from './commit-metadata.ts'
+import type { Start } from './find-start.ts'
 import type { FoldedDeliveries } from './fold-deliveries.ts'
 import type { PartitionChunks, Repeat, UnreadableRecord } from './partition-chunks.ts'
 import type { WindowLimits } from './partition-window.ts'
 
 type Positioned = {
   readonly committedOffset: number
+  /** The record below the committed offset of the start. Null when it is unknown. */
+  readonly before: RecordMark | null
+  /** See `Start`. */
+  readonly rereadTo: number | null
+  /** The last record received; before the first one, the record below the start. */
+  readonly lastRead: ReadMark | null
   /** The offset after the last record received. */
   readonly nextOffset: number
   readonly paused: boolean
   /** While the circuit breaker is open, reading is paused. */
   readonly breakerOpen: boolean
-  /** Calls of other processes may run until this instant. */
-  readonly formerCallsEndAt: Instant
+  /** Calls of other processes may run until the monotonic clock shows this time. */
+  readonly formerCallsEndAtMs: number
 }
 
 type Buffering = Positioned & { readonly firstRecord: LogRecord; readonly buffer: readonly LogRecord[] }
@@ -28,9 +36,9 @@ type Buffering = Positioned & { readonly firstRecord: LogRecord; readonly buffer
 export type PartitionState =
   | { readonly is: 'opening'; readonly breakerOpen: boolean }
   | (Positioned & { readonly is: 'awaitingRecords' })
-  | (Buffering & { readonly is: 'waitingForFormerCalls'; readonly startedAt: Instant })
-  | (Buffering & { readonly is: 'announcing'; readonly startedAt: Instant })
-  | (Buffering & { readonly is: 'recovering'; readonly waitedMs: number; readonly foldStartedAt: Instant })
+  | (Buffering & { readonly is: 'waitingForFormerCalls'; readonly startedAtMs: number })
+  | (Buffering & { readonly is: 'announcing'; readonly startedAtMs: number })
+  | (Buffering & { readonly is: 'recovering'; readonly waitedMs: number; readonly foldStartedAtMs: number })
   | (Positioned & {
       readonly is: 'running'
       readonly chunks: PartitionChunks
@@ -53,8 +61,7 @@ export type PositionedState = Exclude<PartitionState, { is: 'opening' | 'lost' }
 export const initialPartitionState = (breakerOpen: boolean): PartitionState => ({ is: 'opening', breakerOpen })
 
 export type PartitionInput =
-  /** `metadata` is null when the group has no committed offset for the partition. */
-  | { readonly is: 'positionFound'; readonly offset: number; readonly metadata: CommitMetadata | null }
+  | ({ readonly is: 'positionFound' } & Omit<Start, 'fault'>)
   | { readonly is: 'recordsReceived'; readonly records: readonly LogRecord[] }
   /** Calls that this process made during an earlier ownership of the partition have ended. */
   | { readonly is: 'ownCallsEnded' }
@@ -83,7 +90,7 @@ export type PartitionEffect =
   | { readonly do: 'resume' }
   | { readonly do: 'awaitOwnCalls' }
   | { readonly do: 'wait'; readonly ms: number }
-  | { readonly do: 'announce'; readonly offset: number }
+  | { readonly do: 'announce'; readonly offset: number; readonly before: RecordBefore }
   | { readonly do: 'fold'; readonly since: Instant; readonly fromOffset: number }
   | { readonly do: 'foldRepeats'; readonly repeats: readonly Repeat[] }
   | {
@@ -103,6 +110,8 @@ export type Transition = { readonly state: PartitionState; readonly effects: rea
 
 export type PartitionContext = {
   readonly now: Instant
+  /** Of the monotonic clock. */
+  readonly elapsedMs: number
   readonly self: string
   readonly limits: WindowLimits
   readonly lateOriginalMs: number

@@ -1,6 +1,7 @@
 import { assertNever } from '#shared/domain/assert-never.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
 import { otherCallsLastMs } from './commit-metadata.ts'
+import { recordBefore } from './commit-point.ts'
 import {
   applyFold,
   beginReplan,
@@ -48,10 +49,13 @@ function opening(state: StateOf<'opening'>, input: PartitionInput, context: Part
         state: {
           is: 'awaitingRecords',
           committedOffset: input.offset,
+          before: input.before,
+          rereadTo: input.rereadTo,
+          lastRead: input.before,
           nextOffset: input.offset,
           paused: false,
           breakerOpen: state.breakerOpen,
-          formerCallsEndAt: context.now + otherCallsLastMs(input.metadata, context.self),
+          formerCallsEndAtMs: context.elapsedMs + otherCallsLastMs(input.metadata, context.self),
         },
         effects: [{ do: 'readFrom', offset: input.offset }],
       })
@@ -70,7 +74,9 @@ function positioned(state: PositionedState, input: PartitionInput, context: Part
     case 'recordsReceived': {
       const fresh = input.records.filter(({ offset }) => offset >= state.nextOffset)
       const last = fresh.at(-1)
-      return last === undefined ? unchanged(state) : receive({ ...state, nextOffset: last.offset + 1 }, fresh, context)
+      if (last === undefined) return unchanged(state)
+      const lastRead = { offset: last.offset, appendedAt: last.appendedAt, leaderEpoch: last.leaderEpoch }
+      return receive({ ...state, nextOffset: last.offset + 1, lastRead }, fresh, context)
     }
     case 'breakerChecked':
       return unchanged(input.open === state.breakerOpen ? state : { ...state, breakerOpen: input.open })
@@ -112,7 +118,7 @@ function receive(state: PositionedState, records: readonly LogRecord[], context:
     case 'awaitingRecords': {
       const [firstRecord] = records
       if (firstRecord === undefined) return unchanged(state)
-      const waiting = { firstRecord, buffer: records, startedAt: context.now }
+      const waiting = { firstRecord, buffer: records, startedAtMs: context.elapsedMs }
       return { state: { ...state, is: 'waitingForFormerCalls', ...waiting }, effects: [{ do: 'awaitOwnCalls' }] }
     }
     case 'waitingForFormerCalls':
@@ -128,42 +134,50 @@ function receive(state: PositionedState, records: readonly LogRecord[], context:
   }
 }
 
-const drain = (state: PositionedState): StateOf<'draining'> => ({
-  is: 'draining',
-  committedOffset: state.committedOffset,
-  nextOffset: state.nextOffset,
-  paused: state.paused,
-  breakerOpen: state.breakerOpen,
-  formerCallsEndAt: state.formerCallsEndAt,
-  chunks: state.is === 'running' || state.is === 'draining' ? state.chunks : null,
+function drain(state: PositionedState): StateOf<'draining'> {
+  const { committedOffset, before, rereadTo, lastRead, nextOffset, paused, breakerOpen, formerCallsEndAtMs } = state
+  const chunks = state.is === 'running' || state.is === 'draining' ? state.chunks : null
+  const kept = { committedOffset, before, rereadTo, lastRead, nextOffset, paused, breakerOpen, formerCallsEndAtMs }
+  return { is: 'draining', ...kept, chunks }
+}
+
+const announce = (state: PositionedState): PartitionEffect => ({
+  do: 'announce',
+  offset: state.committedOffset,
+  before: recordBefore(state, state.committedOffset),
+})
+
+const fold = (state: StateOf<'announcing' | 'recovering'>): PartitionEffect => ({
+  do: 'fold',
+  since: state.firstRecord.appendedAt,
+  fromOffset: state.rereadTo === null ? state.committedOffset : 0,
 })
 
 function waitingForFormerCalls(
   state: StateOf<'waitingForFormerCalls'>,
   input: PartitionInput,
-  { now }: PartitionContext,
+  { elapsedMs }: PartitionContext,
 ): Transition {
   if (input.is !== 'ownCallsEnded' && input.is !== 'waited') return unchanged(state)
-  const restMs = state.formerCallsEndAt - now
+  const restMs = state.formerCallsEndAtMs - elapsedMs
   // Waits in steps, so that a stopped process does not keep a long timer.
   if (restMs > 0) return { state, effects: [{ do: 'wait', ms: Math.min(restMs, retryStepMs) }] }
-  return { state: { ...state, is: 'announcing' }, effects: [{ do: 'announce', offset: state.committedOffset }] }
+  return { state: { ...state, is: 'announcing' }, effects: [announce(state)] }
 }
 
-function announcing(state: StateOf<'announcing'>, input: PartitionInput, { now }: PartitionContext): Transition {
+function announcing(state: StateOf<'announcing'>, input: PartitionInput, { elapsedMs }: PartitionContext): Transition {
   switch (input.is) {
     case 'announced': {
-      const { startedAt, ...others } = state
-      const fold = { since: state.firstRecord.appendedAt, fromOffset: state.committedOffset }
+      const { startedAtMs, ...others } = state
       return {
-        state: { ...others, is: 'recovering', waitedMs: now - startedAt, foldStartedAt: now },
-        effects: [{ do: 'fold', ...fold }],
+        state: { ...others, is: 'recovering', waitedMs: elapsedMs - startedAtMs, foldStartedAtMs: elapsedMs },
+        effects: [fold(state)],
       }
     }
     case 'announcementFailed':
       return { state, effects: [{ do: 'wait', ms: retryStepMs }] }
     case 'waited':
-      return { state, effects: [{ do: 'announce', offset: state.committedOffset }] }
+      return { state, effects: [announce(state)] }
     default:
       return unchanged(state)
   }
@@ -172,19 +186,17 @@ function announcing(state: StateOf<'announcing'>, input: PartitionInput, { now }
 function recovering(state: StateOf<'recovering'>, input: PartitionInput, context: PartitionContext): Transition {
   switch (input.is) {
     case 'deliveriesFolded': {
-      const { firstRecord, waitedMs, foldStartedAt, ...others } = state
+      const { firstRecord, waitedMs, foldStartedAtMs, ...others } = state
       const chunks = createPartitionChunks(state.committedOffset, context.limits, input.folded)
       const next = takeBuffer({ ...others, is: 'running', chunks, repeats: [], deadLetters: 0, full: false }, context)
-      const times = { waitedMs, foldMs: context.now - foldStartedAt }
+      const times = { waitedMs, foldMs: context.elapsedMs - foldStartedAtMs }
       const report = { offset: firstRecord.offset, chunks: input.folded.size, ...times }
       return { state: next.state, effects: [{ do: 'reportRecovery', ...report }, ...next.effects] }
     }
     case 'foldFailed':
       return { state, effects: [{ do: 'wait', ms: retryStepMs }] }
-    case 'waited': {
-      const fold = { since: state.firstRecord.appendedAt, fromOffset: state.committedOffset }
-      return { state, effects: [{ do: 'fold', ...fold }] }
-    }
+    case 'waited':
+      return { state, effects: [fold(state)] }
     default:
       return unchanged(state)
   }

@@ -1,4 +1,6 @@
-type Slot = { readonly offset: number; readonly bytes: number; done: boolean }
+import type { RecordMark } from '#shared/ports/subscription.ts'
+
+type Slot = RecordMark & { readonly bytes: number; done: boolean }
 
 export type WindowLimits = {
   readonly offsets: number
@@ -23,10 +25,12 @@ const resumeShare = 0.5
  */
 export type PartitionWindow = {
   /** Adds the next record. Throws `RangeError` unless offsets ascend. */
-  add(offset: number, bytes: number): void
+  add(record: RecordMark, bytes: number): void
   done(offset: number): void
   /** The offset to commit: every record below it is done. */
   lowWaterMark(): number
+  /** The last record below the low-water mark; null before the first record is done. */
+  lastDone(): RecordMark | null
   nextOffset(): number
   isFull(): boolean
   hasRoom(): boolean
@@ -38,21 +42,23 @@ export function createPartitionWindow(firstOffset: number, limits: WindowLimits)
   let next = firstOffset
   let bytes = 0
   let undone = 0
+  let lastDone: RecordMark | null = null
 
   /** A Map keeps insertion order, so the first slot always has the lowest offset. */
   const dropDonePrefix = (): void => {
     for (const slot of slots.values()) {
       if (!slot.done) return
       slots.delete(slot.offset)
+      lastDone = { offset: slot.offset, appendedAt: slot.appendedAt }
     }
   }
 
   const usedShare = (): number => Math.max(slots.size / limits.offsets, bytes / limits.bytes())
 
   return {
-    add(offset, size) {
+    add({ offset, appendedAt }, size) {
       if (offset < next) throw new RangeError(`Offset ${offset} is below the next offset ${next}.`)
-      slots.set(offset, { offset, bytes: size, done: false })
+      slots.set(offset, { offset, appendedAt, bytes: size, done: false })
       bytes += size
       undone += 1
       next = offset + 1
@@ -69,6 +75,7 @@ export function createPartitionWindow(firstOffset: number, limits: WindowLimits)
       const first = slots.values().next()
       return first.done ? next : first.value.offset
     },
+    lastDone: () => lastDone,
     nextOffset: () => next,
     isFull: () => usedShare() >= pauseShare,
     hasRoom: () => usedShare() <= resumeShare,

@@ -1,21 +1,21 @@
 import { topics } from '#schemas/events/catalogue.ts'
 import { assertNever } from '#shared/domain/assert-never.ts'
-import type { Clock, Timers } from '#shared/ports/clock.ts'
-import type { Commit, Subscription } from '#shared/ports/subscription.ts'
+import type { Clock, MonotonicClock, Timers } from '#shared/ports/clock.ts'
+import type { Commit, ReadMark, Subscription } from '#shared/ports/subscription.ts'
 import type { Log } from '#shared/runtime/log.ts'
 import type { AttemptQueue } from '../attempt-queue.ts'
 import { type Chunk, keyOf } from '../chunk.ts'
 import type { StoreDeadLetter } from '../dead-letters.ts'
 import type { DispatchMetrics } from '../metrics.ts'
 import type { ReplanChunk } from '../replan-chunk.ts'
-import { type CommitMetadata, formatCommitMetadata } from './commit-metadata.ts'
+import { formatCommitMetadata } from './commit-metadata.ts'
+import { type CommitPoint, finalCommitOf, progressOf } from './commit-point.ts'
 import type { Fold } from './fold-deliveries.ts'
 import {
   initialPartitionState,
   type PartitionContext,
   type PartitionEffect,
   type PartitionInput,
-  type PartitionState,
 } from './partition-state.ts'
 import { transition } from './partition-transition.ts'
 import type { WindowLimits } from './partition-window.ts'
@@ -31,7 +31,7 @@ export type PartitionDeps = {
   readonly windowLimits: WindowLimits
   readonly lateOriginalMs: number
   readonly metrics: DispatchMetrics
-  readonly clock: Clock
+  readonly clock: Clock & MonotonicClock
   readonly timers: Timers
   readonly log: Log
   readonly self: string
@@ -44,6 +44,8 @@ export type Partition = {
   /** True while the partition has records that are not done. */
   isBusy(): boolean
   isLost(): boolean
+  /** The last record received, or the record below the start. Null when there is none. */
+  lastRead(): ReadMark | null
   progress(): Commit | null
   finalCommit(): Commit | null
 }
@@ -57,6 +59,7 @@ export function createPartition(partition: number, breakerOpen: boolean, deps: P
 
   const context = (): PartitionContext => ({
     now: clock.now(),
+    elapsedMs: clock.elapsedMs(),
     self,
     limits: deps.windowLimits,
     lateOriginalMs: deps.lateOriginalMs,
@@ -79,46 +82,29 @@ export function createPartition(partition: number, breakerOpen: boolean, deps: P
   }
   const execute = effectsOf(partition, { ...deps, formerOwnCalls, handle })
 
-  const commitAt = (point: CommitPoint | null): Commit | null =>
-    point && {
-      ...placeOf(partition),
-      offset: point.offset,
-      metadata: formatCommitMetadata(point.metadata),
-    }
+  const commitAt = (point: CommitPoint | null): Commit | null => point && toCommit(partition, point)
 
   return {
     partition,
     handle,
     isBusy: () => (state.is === 'running' || state.is === 'draining') && (state.chunks?.window.undone() ?? 0) > 0,
     isLost: () => state.is === 'lost',
+    lastRead: () => (state.is === 'opening' || state.is === 'lost' ? null : state.lastRead),
     progress: () => commitAt(progressOf(state, self)),
     finalCommit: () =>
-      commitAt(finalCommitOf(state, { runningAttempts: queue.runningCount(partition), now: clock.now(), self })),
+      commitAt(
+        finalCommitOf(state, { runningAttempts: queue.runningCount(partition), elapsedMs: clock.elapsedMs(), self }),
+      ),
   }
 }
 
-type CommitPoint = { readonly offset: number; readonly metadata: CommitMetadata }
-
-/** The next periodic commit; null when the low-water mark has not moved since the last commit. */
-export function progressOf(state: PartitionState, self: string): CommitPoint | null {
-  if (state.is !== 'running' && state.is !== 'draining') return null
-  const offset = state.chunks?.window.lowWaterMark() ?? state.committedOffset
-  return offset > state.committedOffset ? { offset, metadata: { is: 'open', by: self } } : null
-}
-
-/** The last commit of a draining partition. The next owner waits only for calls that may still run. */
-export function finalCommitOf(
-  state: PartitionState,
-  { runningAttempts, now, self }: { readonly runningAttempts: number; readonly now: number; readonly self: string },
-): CommitPoint | null {
-  if (state.is !== 'draining') return null
-  const offset = state.chunks?.window.lowWaterMark() ?? state.committedOffset
-  if (runningAttempts > 0) return { offset, metadata: { is: 'open', by: self } }
-  const restMs = state.chunks === null ? state.formerCallsEndAt - now : 0
-  return { offset, metadata: restMs > 0 ? { is: 'quiet', inMs: restMs } : { is: 'drained' } }
-}
-
 const placeOf = (partition: number) => ({ topic: topics.imports.name, partition })
+
+const toCommit = (partition: number, { offset, metadata, before }: CommitPoint): Commit => ({
+  ...placeOf(partition),
+  offset,
+  metadata: formatCommitMetadata(metadata, before),
+})
 
 type EffectDeps = PartitionDeps & {
   readonly formerOwnCalls: Promise<void>
@@ -187,8 +173,8 @@ function asynchronousEffects(partition: number, deps: EffectDeps) {
         return handle({ is: 'waited' })
       case 'announce':
         return attempt('committing the metadata `open`', { is: 'announcementFailed' }, async () => {
-          const metadata = formatCommitMetadata({ is: 'open', by: deps.self })
-          await deps.commit([{ ...placeOf(partition), offset: effect.offset, metadata }])
+          const { offset, before } = effect
+          await deps.commit([toCommit(partition, { offset, before, metadata: { is: 'open', by: deps.self } })])
           return { is: 'announced' }
         })
       case 'fold':

@@ -29,6 +29,12 @@ class KafkaRecord implements LogRecord {
     this.#message = message
   }
 
+  /** kafkajs has this member, but its types do not. */
+  get leaderEpoch(): number | undefined {
+    const { batchContext } = this.#message as { readonly batchContext?: { readonly partitionLeaderEpoch: number } }
+    return batchContext?.partitionLeaderEpoch
+  }
+
   get raw(): RawParts {
     return { key: this.#message.key, headers: rawHeaders(this.#message.headers) }
   }

@@ -28,11 +28,11 @@ await runAsProcess(async ({ say, signal }) => {
   }
   try {
     let running = await startNatively(context, names)
-    process.send?.({ ...running, pids })
+    process.send?.({ ...running, pids, dataPath: path })
     process.on('message', async () => {
       await running.stop()
       running = await startNatively(context, names)
-      process.send?.({ ...running, pids })
+      process.send?.({ ...running, pids, dataPath: path })
     })
     await untilAborted(signal)
     await running.stop()

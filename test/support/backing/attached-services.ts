@@ -8,6 +8,8 @@ export type Addresses = {
   readonly kafkaBrokers: string[]
   readonly mongodbUrl: string
   readonly pids: { readonly kafka?: number; readonly mongodb?: number }
+  /** The temporary directory that holds the data of the servers. */
+  readonly dataPath: string
 }
 
 export type AttachedServices = {

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { isPaused } from '#infra/backing-services/child.ts'
 import { eventually } from '../eventually.ts'
 import { type AttachedServices, startAttachedServices } from './attached-services.ts'
@@ -16,9 +17,10 @@ export type OwnServer = {
 /** `{ours}` in a broker setting is replaced by the value that `startKafka` sets by default. */
 export async function startOwnKafka(
   properties: Readonly<Record<string, string>> = {},
-): Promise<OwnServer & { brokers: string[] }> {
+): Promise<OwnServer & { brokers: string[]; logPath: string }> {
   const services = await startAttachedServices(['kafka'], properties)
-  return { brokers: services.addresses().kafkaBrokers, ...controls(services, 'kafka') }
+  const { kafkaBrokers: brokers, dataPath } = services.addresses()
+  return { brokers, logPath: join(dataPath, 'kafka', 'data'), ...controls(services, 'kafka') }
 }
 
 export async function startOwnMongo(): Promise<OwnServer & { url: string }> {

@@ -20,7 +20,6 @@ export function createScenarioAiSystem(time: VirtualTime, broker: ScenarioBroker
   return {
     calls,
     sends,
-    keys: (): readonly string[] => [...chunkKeys.values()],
     register(jobId: string, chunks: number): void {
       for (let chunkIndex = 0; chunkIndex < chunks; chunkIndex += 1)
         chunkKeys.set(chunkIdempotencyKey({ jobId, chunkIndex }), chunkKey(jobId, chunkIndex))

@@ -1,7 +1,8 @@
 import { partitionCount, topics } from '#schemas/events/catalogue.ts'
 import { chunkKey } from '#services/dispatcher/chunk.ts'
+import { parseRecordBefore } from '#services/dispatcher/partition/commit-metadata.ts'
 import { decodeEvent, readPlannedChunk } from '#shared/domain/events/codec.ts'
-import type { AppendOutcome, NewRecord } from '#shared/ports/event-log.ts'
+import type { AppendOutcome, LogRecord, NewRecord } from '#shared/ports/event-log.ts'
 import type { Commit } from '#shared/ports/subscription.ts'
 import { createMemoryGroups } from '#test/twins/consumer-groups.ts'
 import { createMemoryEventLog, type MemoryEventLog } from '#test/twins/event-log.ts'
@@ -21,6 +22,7 @@ export function createScenarioBroker(time: VirtualTime) {
   const consumers = new Set<() => void>()
   const outcomes = trackOutcomes(log)
   const violations: string[] = []
+  const cut = new Set<number>()
   const consumerLog: MemoryEventLog = {
     ...log,
     partition: (topic, partition) => log.partition(topic, partition).slice(0, visible.get(partition) ?? 0),
@@ -39,29 +41,45 @@ export function createScenarioBroker(time: VirtualTime) {
     violations,
     committedOffset,
     isResolved: outcomes.isResolved,
+    /** The keys of all chunks in `contact-import.imports`. */
+    chunkKeys: (): ReadonlySet<string> => new Set(log.records(imports).flatMap(keysOf)),
     show(partition: number, count: number): void {
       const end = Math.min(log.partition(imports, partition).length, (visible.get(partition) ?? 0) + count)
       visible.set(partition, end)
       for (const notify of consumers) notify()
     },
-    /** The offset must not move backwards, and every record below the offset must be done. */
-    violationsOf({ partition, offset }: Commit): readonly string[] {
-      const from = committedOffset(partition)
+    /** Removes the last records of a partition of `contact-import.imports`, like a power cut. */
+    cut(partition: number, count: number): void {
+      const end = Math.max(0, log.partition(imports, partition).length - count)
+      cut.add(partition)
+      log.cut(imports, partition, end)
+      outcomes.forgetSuperseded(partition, end)
+      visible.set(partition, Math.min(visible.get(partition) ?? 0, end))
+      for (const notify of consumers) notify()
+    },
+    wasCut: () => cut.size > 0,
+    /**
+     * The offset must not move backwards, and every record below the offset must be done. After a cut, a process that
+     * has not noticed the cut may commit an offset of the former log; the record in its metadata is then missing.
+     */
+    violationsOf({ partition, offset, metadata }: Commit): readonly string[] {
+      const from = cut.has(partition) ? 0 : committedOffset(partition)
       if (offset < from) return [`the committed offset moves from ${from} back to ${offset}`]
-      return log
-        .partition(imports, partition)
-        .slice(from, offset)
-        .flatMap((record) => {
-          const read = readPlannedChunk(record)
-          if (read.is !== 'chunk' || outcomes.isSuperseded(partition, record.offset)) return []
-          if (outcomes.isResolved(chunkKey(read.jobId, read.chunkIndex))) return []
-          return [`offset ${offset} is committed, but record ${record.offset} is not done`]
-        })
+      const records = log.partition(imports, partition)
+      const before = parseRecordBefore(metadata ?? '')
+      if (before.is === 'record' && records[before.offset]?.appendedAt !== before.appendedAt) return []
+      const undone = records.slice(from, offset).filter((record) => !outcomes.isDone(record))
+      return undone.map((record) => `offset ${offset} is committed, but record ${record.offset} is not done`)
     },
   }
 }
 
 export type ScenarioBroker = ReturnType<typeof createScenarioBroker>
+
+function keysOf(record: LogRecord): readonly string[] {
+  const read = readPlannedChunk(record)
+  return read.is === 'chunk' ? [chunkKey(read.jobId, read.chunkIndex)] : []
+}
 
 function trackOutcomes(log: MemoryEventLog) {
   const resolved = new Set<string>()
@@ -82,7 +100,14 @@ function trackOutcomes(log: MemoryEventLog) {
   })
   return {
     isResolved: (key: string) => resolved.has(key),
-    isSuperseded: (partition: number, offset: number) => superseded.has(`${partition}/${offset}`),
+    forgetSuperseded(partition: number, from: number): void {
+      for (const one of superseded) {
+        const [number, offset] = one.split('/').map(Number)
+        if (number === partition && (offset ?? 0) >= from) superseded.delete(one)
+      }
+    },
+    isDone: (record: LogRecord) =>
+      superseded.has(`${record.partition}/${record.offset}`) || keysOf(record).every((key) => resolved.has(key)),
   }
 }
 

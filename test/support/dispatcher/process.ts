@@ -1,6 +1,7 @@
 import { metrics } from '@opentelemetry/api'
 import { assembleDispatcher } from '#services/dispatcher/assemble-dispatcher.ts'
-import type { Dispatcher, WindowBudget } from '#services/dispatcher/dispatcher.ts'
+import type { Dispatcher } from '#services/dispatcher/dispatcher.ts'
+import type { WindowBudget } from '#services/dispatcher/owned-partitions.ts'
 import type { EventAppender } from '#shared/ports/event-log.ts'
 import type { Subscription, SubscriptionHandlers, TopicPartition } from '#shared/ports/subscription.ts'
 import { createMemorySubscription } from '#test/twins/subscription.ts'

@@ -1,4 +1,4 @@
-import type { WindowBudget } from '#services/dispatcher/dispatcher.ts'
+import type { WindowBudget } from '#services/dispatcher/owned-partitions.ts'
 import type { EventRecord } from '#shared/domain/events/record.ts'
 import { plannedImport } from '../builders/planned-imports.ts'
 import { createScenarioAiSystem, type Ending } from './ai-system.ts'
@@ -69,7 +69,7 @@ function processSteps(world: World) {
   const processes: ScenarioProcess[] = []
   let started = 0
   const start = async (): Promise<void> => {
-    processes.push(startScenarioProcess({ name: `process ${started++}`, windows: smallWindows, ...world }))
+    processes.push(startScenarioProcess({ name: `process-${started++}`, windows: smallWindows, ...world }))
     await settle()
   }
   const remove = async (index: number, end: (process: ScenarioProcess) => void): Promise<void> => {
@@ -129,6 +129,11 @@ export async function startScenario() {
       pick(ai.calls, index)?.answer(ending)
       await settle()
     },
+    /** The broker is down for two seconds and starts without the last records of a partition. */
+    async cut(index: number, count: number) {
+      broker.cut(scenarioPartitions[index % scenarioPartitions.length] ?? 0, count)
+      await advance(2_000)
+    },
     failAppend: appends.fail,
     holdReplans: appends.hold,
     async releaseReplan() {
@@ -137,19 +142,28 @@ export async function startScenario() {
     },
     async finish() {
       appends.reset()
+      // Without new records, a cut partition keeps its committed offset beyond the end of the log.
+      if (broker.wasCut()) for (const _ of scenarioPartitions) steps.plan(1)
       await appendAllOriginals()
-      const ends = () => scenarioPartitions.map((partition) => broker.log.partition(imports, partition).length)
-      const committed = () => scenarioPartitions.map((partition) => broker.committedOffset(partition))
-      for (let round = 0; round < 200 && `${committed()}` !== `${ends()}`; round += 1) {
-        await read(100)
-        for (const call of [...ai.calls]) call.answer('sent')
-        await advance(5_000)
-      }
-      const unresolved = ai.keys().filter((key) => !broker.isResolved(key))
-      const mostSends = Math.max(0, ...ai.sends.values())
-      return { violations: broker.violations, unresolved, committed: committed(), ends: ends(), mostSends }
+      return await deliverAll(world, { read, advance })
     },
   }
+}
+
+type Steps = { readonly read: (count: number) => Promise<void>; readonly advance: (ms: number) => Promise<void> }
+
+async function deliverAll({ broker, ai }: World, { read, advance }: Steps) {
+  const ends = () => scenarioPartitions.map((partition) => broker.log.partition(imports, partition).length)
+  const committed = () => scenarioPartitions.map((partition) => broker.committedOffset(partition))
+  const unresolved = () => [...broker.chunkKeys()].filter((key) => !broker.isResolved(key))
+  const isDone = () => `${committed()}` === `${ends()}` && unresolved().length === 0
+  for (let round = 0; round < 200 && !isDone(); round += 1) {
+    await read(100)
+    for (const call of [...ai.calls]) call.answer('sent')
+    await advance(5_000)
+  }
+  const mostSends = Math.max(0, ...ai.sends.values())
+  return { violations: broker.violations, unresolved: unresolved(), committed: committed(), ends: ends(), mostSends }
 }
 
 export type Scenario = Awaited<ReturnType<typeof startScenario>>

@@ -1,8 +1,9 @@
-import type { Clock, Timers } from '#shared/ports/clock.ts'
+import type { Clock, MonotonicClock, Timers } from '#shared/ports/clock.ts'
 
 type Timer = { readonly at: number; readonly work: () => void }
 
 export type VirtualTime = Clock &
+  MonotonicClock &
   Timers & {
     /** Moves time forward and runs the expired timers in order of time. */
     advance(ms: number): Promise<void>
@@ -36,6 +37,7 @@ export function createVirtualTime(start: number): VirtualTime {
 
   return {
     now: () => now,
+    elapsedMs: () => now - start,
     after,
     pause,
     async advance(ms) {

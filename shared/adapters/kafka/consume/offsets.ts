@@ -1,10 +1,19 @@
 import type { TopicName } from '#schemas/events/catalogue.ts'
 import type { Instant } from '#shared/ports/clock.ts'
-import type { CommittedPosition, GroupOffsets, Position, TopicPartition } from '#shared/ports/subscription.ts'
+import type {
+  CommittedPosition,
+  GroupOffsets,
+  LogHistory,
+  LogRange,
+  RecordMark,
+  TopicPartition,
+} from '#shared/ports/subscription.ts'
 import type { ReconnectingAdmin } from '../admin/reconnecting-admin.ts'
 import type { TopicNames } from '../topic-names.ts'
 
 type Cluster = { readonly admin: ReconnectingAdmin; readonly names: TopicNames }
+
+const nothingCommitted = -1
 
 export function createOffsetLookup(options: Cluster & { groupId: string }): Omit<GroupOffsets, 'commit'> {
   const { admin, names, groupId } = options
@@ -16,31 +25,69 @@ export function createOffsetLookup(options: Cluster & { groupId: string }): Omit
     return found.flatMap(({ topic: name, partitions: offsets }) => {
       const topic = names.inCatalogue(name)
       if (topic === null) return []
-      return (
-        offsets
-          .map(({ partition, offset, metadata }) => ({
-            topic,
-            partition,
-            offset: Number(offset),
-            metadata: metadata ?? '',
-          }))
-          // -1: nothing committed. -2: kafkajs commits -2 when the committed offset no longer exists.
-          .filter((position) => position.offset >= 0 && includes(partitions, position))
-      )
+      return offsets
+        .map(({ partition, offset, metadata }) => ({
+          topic,
+          partition,
+          offset: Number(offset),
+          metadata: metadata ?? '',
+        }))
+        .filter((position) => position.offset !== nothingCommitted && includes(partitions, position))
+        .map((position) => (position.offset < 0 ? { ...position, offset: null } : position))
     })
   }
 
-  async function beginnings(partitions: readonly TopicPartition[]): Promise<readonly Position[]> {
+  return { committed }
+}
+
+/**
+ * Records of one partition have ascending append times, except that the clock of a new leader may be behind the clock
+ * of the former leader. A log is refilled later than this after its last old record, because a broker must restart or
+ * lose its leadership in between.
+ */
+const clockDifferenceMs = 1_000
+
+export function createLogHistory({ admin, names }: Cluster): LogHistory {
+  async function ranges(partitions: readonly TopicPartition[]): Promise<readonly LogRange[]> {
     const found = await Promise.all(
       topicsOf(partitions).map(async (topic) => {
         const offsets = await admin.run((client) => client.fetchTopicOffsets(names.inCluster(topic)))
-        return offsets.map(({ partition, low }) => ({ topic, partition, offset: Number(low) }))
+        return offsets.map(({ partition, low, high }) => ({ topic, partition, start: Number(low), end: Number(high) }))
       }),
     )
-    return found.flat().filter((position) => includes(partitions, position))
+    return found.flat().filter((range) => includes(partitions, range))
   }
 
-  return { committed, beginnings }
+  async function offsetSince({ topic, partition }: TopicPartition, since: Instant): Promise<number> {
+    const name = names.inCluster(topic)
+    const offsets = await admin.run((client) => client.fetchTopicOffsetsByTimestamp(name, timestampFor(since)))
+    return Number(ofPartition(offsets, name, partition).offset)
+  }
+
+  return {
+    ranges,
+    offsetSince,
+    async holds(place, { offset, appendedAt }: RecordMark) {
+      const [from, next] = await Promise.all([
+        offsetSince(place, appendedAt),
+        offsetSince(place, appendedAt + clockDifferenceMs),
+      ])
+      return from <= offset && next > offset
+    },
+  }
+}
+
+/** ListOffsets reserves negative timestamps: -1 is the latest offset, -2 the earliest. */
+const timestampFor = (since: Instant): number => Math.max(0, Math.floor(since))
+
+function ofPartition<T extends { readonly partition: number }>(
+  found: readonly T[],
+  name: string,
+  partition: number,
+): T {
+  const one = found.find((offsets) => offsets.partition === partition)
+  if (one === undefined) throw new Error(`${name} has no partition ${partition}.`)
+  return one
 }
 
 function topicsOf(partitions: readonly TopicPartition[]): TopicName[] {
@@ -62,14 +109,8 @@ export async function offsetsSince(
 ): Promise<OffsetRange> {
   const name = names.inCluster(topic)
   const [sinceOffsets, offsets] = await admin.run((client) =>
-    Promise.all([
-      // ListOffsets reserves negative timestamps: -1 is the latest offset, -2 the earliest.
-      client.fetchTopicOffsetsByTimestamp(name, Math.max(0, Math.floor(since))),
-      client.fetchTopicOffsets(name),
-    ]),
+    Promise.all([client.fetchTopicOffsetsByTimestamp(name, timestampFor(since)), client.fetchTopicOffsets(name)]),
   )
-  const from = sinceOffsets.find((one) => one.partition === partition)
-  const whole = offsets.find((one) => one.partition === partition)
-  if (from === undefined || whole === undefined) throw new Error(`${name} has no partition ${partition}.`)
-  return { from: Number(from.offset), end: Number(whole.high) }
+  const { offset } = ofPartition(sinceOffsets, name, partition)
+  return { from: Number(offset), end: Number(ofPartition(offsets, name, partition).high) }
 }

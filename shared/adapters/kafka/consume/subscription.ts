@@ -15,7 +15,7 @@ import { createReconnectingAdmin } from '../admin/reconnecting-admin.ts'
 import { toLogRecord } from '../log-record.ts'
 import { createTopicNames, type TopicNames } from '../topic-names.ts'
 import { type ClusterPartition, createMembership } from './membership.ts'
-import { createOffsetLookup } from './offsets.ts'
+import { createLogHistory, createOffsetLookup } from './offsets.ts'
 import { createUnreadablePartitions, type UnreadablePartition } from './unreadable-partitions.ts'
 
 export type SubscriptionOptions = {
@@ -76,6 +76,7 @@ export function createSubscription(options: SubscriptionOptions): KafkaSubscript
 
   return {
     ...createOffsetLookup({ admin, names, groupId }),
+    ...createLogHistory({ admin, names }),
     ...partitions.reading,
     commit: partitions.commit,
     unreadable: unreadable.list,

@@ -5,6 +5,7 @@ import {
   formerCallLimitMs,
   otherCallsLastMs,
   parseCommitMetadata,
+  parseRecordBefore,
 } from '#services/dispatcher/partition/commit-metadata.ts'
 
 describe('commit metadata', () => {
@@ -14,8 +15,27 @@ describe('commit metadata', () => {
       { is: 'open', by: '5f2d9c3e-8d0a-4c57-9f0b-0b6a54a1c0de' },
       { is: 'quiet', inMs: 4_200 },
     ] as const) {
-      expect(parseCommitMetadata(formatCommitMetadata(metadata))).toEqual(metadata)
+      for (const before of [
+        { is: 'none' },
+        { is: 'unknown' },
+        { is: 'record', offset: 41, appendedAt: 1_769_851_800_000 },
+      ] as const) {
+        const text = formatCommitMetadata(metadata, before)
+        expect(parseCommitMetadata(text)).toEqual(metadata)
+        expect(parseRecordBefore(text)).toEqual(before)
+      }
     }
+  })
+
+  test('of an earlier version names no record', () => {
+    for (const text of [
+      '',
+      'drained',
+      'open 5f2d9c3e-8d0a-4c57-9f0b-0b6a54a1c0de',
+      'drained after ',
+      'quiet 5 after 4@',
+    ])
+      expect(parseRecordBefore(text)).toEqual({ is: 'none' })
   })
 
   test('that is unknown counts as calls of another process', () => {

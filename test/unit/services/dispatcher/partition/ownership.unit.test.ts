@@ -32,6 +32,12 @@ const stepsWith = (endings: readonly Ending[]): readonly [number, fc.Arbitrary<S
 ]
 const steps = stepsWith(['sent', 'sent', 'rejected', 'busy', 'busy'])
 const kill: (typeof steps)[number] = [2, index.map((n) => named(`kill ${n}`, (scenario) => scenario.kill(n)))]
+const cut: (typeof steps)[number] = [
+  2,
+  fc
+    .tuple(fc.nat(1), fc.integer({ min: 1, max: 8 }))
+    .map(([partition, n]) => named(`cut ${partition} by ${n}`, (scenario) => scenario.cut(partition, n))),
+]
 const storyOf = (weighted: typeof steps) =>
   fc.array(fc.oneof(...weighted.map(([weight, arbitrary]) => ({ weight, arbitrary }))), { maxLength: 80, size: 'max' })
 
@@ -51,6 +57,20 @@ describe('for any order of imports, rebalances, crashes, late answers and failed
     async () => {
       await fc.assert(
         fc.asyncProperty(storyOf([...steps, kill]), async (played) => {
+          const { violations, unresolved, committed, ends } = await run(played)
+          expect({ violations, unresolved, committed }).toEqual({ violations: [], unresolved: [], committed: ends })
+        }),
+        { numRuns: propertyRuns(300, 3_000) },
+      )
+    },
+    timeoutMs,
+  )
+
+  test(
+    'the same holds for the chunks that remain in a log that lost its last records',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(storyOf([...steps, kill, cut]), async (played) => {
           const { violations, unresolved, committed, ends } = await run(played)
           expect({ violations, unresolved, committed }).toEqual({ violations: [], unresolved: [], committed: ends })
         }),

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Chunk } from '#services/dispatcher/chunk.ts'
 import type { CommitMetadata } from '#services/dispatcher/partition/commit-metadata.ts'
-import { finalCommitOf, progressOf } from '#services/dispatcher/partition/partition.ts'
+import { finalCommitOf, progressOf } from '#services/dispatcher/partition/commit-point.ts'
+import type { Start } from '#services/dispatcher/partition/find-start.ts'
 import {
   initialPartitionState,
   type PartitionEffect,
@@ -26,17 +27,23 @@ beforeEach(() => {
 
 function give(...inputs: readonly PartitionInput[]): readonly PartitionEffect[] {
   return inputs.flatMap((input) => {
-    const context = { now, self, lateOriginalMs: 10_000, limits: { offsets: 4, bytes: () => 1_000_000 } }
+    const context = {
+      now,
+      elapsedMs: now - start,
+      self,
+      lateOriginalMs: 10_000,
+      limits: { offsets: 4, bytes: () => 1_000_000 },
+    }
     const next = transition(state, input, context)
     state = next.state
     return next.effects
   })
 }
-const found = (offset: number, metadata: CommitMetadata | null): PartitionInput => ({
-  is: 'positionFound',
-  offset,
-  metadata,
-})
+const found = (
+  offset: number,
+  metadata: CommitMetadata | null,
+  { before = null, rereadTo = null }: Partial<Pick<Start, 'before' | 'rereadTo'>> = {},
+): PartitionInput => ({ is: 'positionFound', offset, metadata, before, rereadTo })
 const received = (from: number, count: number, headers: Record<string, string> = {}): PartitionInput => ({
   is: 'recordsReceived',
   records: planned.slice(from, from + count).map(
@@ -64,16 +71,37 @@ const resolve = (chunk: Chunk | undefined) => {
   chunk.state = { status: 'sent', attempts: 1 }
   return give({ is: 'chunkResolved', chunk })
 }
-const finalCommit = (runningAttempts = 0) => finalCommitOf(state, { runningAttempts, now, self })
+const recordAt = (offset: number) => ({ is: 'record', offset, appendedAt: start })
+const finalCommit = (runningAttempts = 0) => finalCommitOf(state, { runningAttempts, elapsedMs: now - start, self })
 
 describe('a partition that starts', () => {
   test('commits the metadata `open`, then folds the deliveries, and only then sends', () => {
     expect(give(found(0, { is: 'drained' }))).toEqual([{ do: 'readFrom', offset: 0 }])
     expect(kindsOf(give(received(0, 2)))).toEqual(['awaitOwnCalls', 'pause'])
-    expect(give({ is: 'ownCallsEnded' })).toEqual([{ do: 'announce', offset: 0 }])
+    expect(give({ is: 'ownCallsEnded' })).toEqual([{ do: 'announce', offset: 0, before: { is: 'none' } }])
     expect(give({ is: 'announced' })).toEqual([{ do: 'fold', since: start, fromOffset: 0 }])
     const effects = give({ is: 'deliveriesFolded', folded: new Map() })
     expect(kindsOf(effects)).toEqual(['reportRecovery', 'schedule', 'schedule', 'resume'])
+  })
+
+  test('commits the record below its position, so that the next owner can compare it with the log', () => {
+    give(found(2, { is: 'drained' }, { before: { offset: 1, appendedAt: start } }), received(2, 1))
+    expect(give({ is: 'ownCallsEnded' })).toEqual([{ do: 'announce', offset: 2, before: recordAt(1) }])
+    const [chunk] = scheduledIn(give({ is: 'announced' }, { is: 'deliveriesFolded', folded: new Map() }))
+    expect(progressOf(state, self)).toBe(null)
+    resolve(chunk)
+    expect(progressOf(state, self)).toMatchObject({ offset: 3, before: recordAt(2) })
+  })
+
+  test('that reads records again finds their outcomes by chunk, and commits no record until it has read all of them', () => {
+    give(found(1, { is: 'drained' }, { rereadTo: 3 }), received(1, 3))
+    expect(give({ is: 'ownCallsEnded' })).toEqual([{ do: 'announce', offset: 1, before: { is: 'unknown' } }])
+    expect(give({ is: 'announced' })).toEqual([{ do: 'fold', since: start, fromOffset: 0 }])
+    const chunks = scheduledIn(give({ is: 'deliveriesFolded', folded: new Map() }))
+    resolve(chunks[0])
+    expect(progressOf(state, self)).toMatchObject({ offset: 2, before: { is: 'unknown' } })
+    resolve(chunks[1])
+    expect(progressOf(state, self)).toMatchObject({ offset: 3, before: recordAt(2) })
   })
 
   test('waits for the calls of another process, at most 11 s after the assignment', () => {
@@ -94,7 +122,7 @@ describe('a partition that starts', () => {
     give(found(0, null), received(0, 1), { is: 'ownCallsEnded' })
     for (let i = 0; i < 5; i += 1) {
       expect(give({ is: 'announcementFailed' })).toEqual([{ do: 'wait', ms: 500 }])
-      expect(give({ is: 'waited' })).toEqual([{ do: 'announce', offset: 0 }])
+      expect(give({ is: 'waited' })).toEqual([{ do: 'announce', offset: 0, before: { is: 'none' } }])
     }
     expect(kindsOf(give({ is: 'announced' }))).toEqual(['fold'])
   })
@@ -130,7 +158,7 @@ describe('a running partition', () => {
     resolve(chunks[1])
     expect(progressOf(state, self)).toBe(null)
     resolve(chunks[0])
-    expect(progressOf(state, self)).toEqual({ offset: 2, metadata: { is: 'open', by: self } })
+    expect(progressOf(state, self)).toEqual({ offset: 2, metadata: { is: 'open', by: self }, before: recordAt(1) })
     give({ is: 'progressCommitted', offset: 2 })
     expect(progressOf(state, self)).toBe(null)
   })
@@ -195,8 +223,8 @@ describe('the last commit of a partition', () => {
   test('has the metadata `drained`, or `open` while an attempt still runs', () => {
     run(1)
     give({ is: 'drain' })
-    expect(finalCommit(1)).toEqual({ offset: 0, metadata: { is: 'open', by: self } })
-    expect(finalCommit()).toEqual({ offset: 0, metadata: { is: 'drained' } })
+    expect(finalCommit(1)).toEqual({ offset: 0, metadata: { is: 'open', by: self }, before: { is: 'none' } })
+    expect(finalCommit()).toEqual({ offset: 0, metadata: { is: 'drained' }, before: { is: 'none' } })
   })
 
   test('covers chunks that were resolved while the partition drained', () => {
@@ -210,7 +238,7 @@ describe('the last commit of a partition', () => {
     give(found(7, { is: 'open', by: 'other' }))
     now += 4_000
     give({ is: 'drain' })
-    expect(finalCommit()).toEqual({ offset: 7, metadata: { is: 'quiet', inMs: 7_000 } })
+    expect(finalCommit()).toEqual({ offset: 7, metadata: { is: 'quiet', inMs: 7_000 }, before: { is: 'none' } })
   })
 
   test('does not exist when the committed offset is unknown', () => {
