@@ -74,7 +74,7 @@ describe('for any order of imports, rebalances, crashes, late answers and failed
           const { violations, unresolved, committed, ends } = await run(played)
           expect({ violations, unresolved, committed }).toEqual({ violations: [], unresolved: [], committed: ends })
         }),
-        { numRuns: propertyRuns(300, 3_000) },
+        { numRuns: propertyRuns(150, 3_000) },
       )
     },
     timeoutMs,
