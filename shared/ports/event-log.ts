@@ -24,6 +24,8 @@ export type LogRecord = {
   readonly key: string | null
   readonly headers: Readonly<Record<string, string>>
   readonly value: Uint8Array | null
+  /** The text of one header, decoded alone: `headers` decodes all headers of the record. */
+  header(name: string): string | undefined
   /** Key and headers as bytes. Absent in the in-memory log, which stores text. */
   readonly raw?: RawParts
 }

@@ -16,7 +16,7 @@ export function toFoldItem(record: LogRecord, log: Log): FoldItem {
 }
 
 function jobEventOf(record: LogRecord, log: Log): JobEvent | null {
-  if (record.headers[headerNames.type] === 'ChunkPlanned') return null
+  if (record.header(headerNames.type) === 'ChunkPlanned') return null
   const decoded = decodeEvent(record)
   if (decoded.is === 'unreadable') {
     const { topic, partition, offset } = record

@@ -2,6 +2,7 @@ import { partitionCount, type TopicName, topics } from '#schemas/events/catalogu
 import { createPartitionFor } from '#shared/adapters/kafka/produce/partition-for.ts'
 import type { Instant } from '#shared/ports/clock.ts'
 import type { AppendOutcome, EventAppender, EventReader, LogRecord, NewRecord } from '#shared/ports/event-log.ts'
+import { logRecord } from '../support/builders/log-record.ts'
 
 /** The outcome of the next append. If `stored`, the log stores the records although the outcome is an error. */
 export type AppendFault = { readonly outcome: AppendOutcome; readonly stored: boolean }
@@ -82,7 +83,7 @@ function createStoredLog(now: () => Instant) {
       const leaderEpoch = leaderEpochs.get(target)
       for (const { key, headers, value } of records) {
         const record = { topic, partition, offset: target.length, appendedAt, key, headers: { ...headers }, value }
-        target.push(leaderEpoch === undefined ? record : { ...record, leaderEpoch })
+        target.push(logRecord(leaderEpoch === undefined ? record : { ...record, leaderEpoch }))
       }
     },
     cut(topic: TopicName, partition: number, offset: number) {

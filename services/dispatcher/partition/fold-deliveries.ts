@@ -29,7 +29,7 @@ export async function foldDeliveries(
 ): Promise<FoldedDeliveries> {
   const folded = new Map<string, ChunkDelivery>()
   for await (const record of reader.read(topics.deliveries.name, partition, since - clockSkewMs)) {
-    if (Number(record.headers[headerNames.importsOffset]) < fromOffset) continue
+    if (Number(record.header(headerNames.importsOffset)) < fromOffset) continue
     if (only !== undefined && !only.jobIds.has(record.key ?? '')) continue
     const decoded = decodeEvent(record)
     if (decoded.is !== 'event' || !isDeliveryEvent(decoded.event)) continue

@@ -4,6 +4,7 @@ import { registerCodecs } from './patches/codecs.ts'
 import { patchConsumerGroup } from './patches/consumer-group.ts'
 import { patchFetches } from './patches/fetch-guard.ts'
 import { patchOffsetOutOfRange } from './patches/offset-out-of-range.ts'
+import { patchRecordHeaders } from './patches/record-headers.ts'
 import { patchRequestQueueTimer } from './patches/request-queue-timer.ts'
 import { patchRunner } from './patches/runner.ts'
 
@@ -44,6 +45,7 @@ export function createKafka({ brokers, clientId, log = () => {}, security }: Kaf
   patchRequestQueueTimer()
   patchRunner()
   patchOffsetOutOfRange()
+  patchRecordHeaders()
   registerCodecs()
   return new Kafka({
     ...timeouts,

@@ -13,9 +13,9 @@ class KafkaRecord implements LogRecord {
   readonly offset: number
   readonly appendedAt: number
   readonly key: string | null
-  readonly headers: Readonly<Record<string, string>>
   readonly value: Uint8Array | null
   readonly #message: KafkaMessage
+  #headers: Readonly<Record<string, string>> | null = null
 
   constructor(topic: TopicName, partition: number, message: KafkaMessage) {
     this.topic = topic
@@ -24,7 +24,6 @@ class KafkaRecord implements LogRecord {
     // The append time of the batch, because the topics use LogAppendTime.
     this.appendedAt = Number(message.timestamp)
     this.key = message.key === null ? null : message.key.toString('utf8')
-    this.headers = headerTexts(message.headers)
     this.value = message.value
     this.#message = message
   }
@@ -35,19 +34,30 @@ class KafkaRecord implements LogRecord {
     return batchContext?.partitionLeaderEpoch
   }
 
+  header(name: string): string | undefined {
+    return textOf(this.#message.headers?.[name])
+  }
+
+  get headers(): Readonly<Record<string, string>> {
+    this.#headers ??= headerTexts(this.#message.headers)
+    return this.#headers
+  }
+
   get raw(): RawParts {
     return { key: this.#message.key, headers: rawHeaders(this.#message.headers) }
   }
 }
 
-/** Uses the last value of a repeated header, like `lastHeader` of Kafka's Java client. */
 function headerTexts(headers: IHeaders = {}): Readonly<Record<string, string>> {
   const texts: Record<string, string> = {}
-  for (const [name, value] of Object.entries(headers)) {
-    const last = Array.isArray(value) ? value.at(-1) : value
-    texts[name] = last?.toString() ?? ''
-  }
+  for (const name in headers) texts[name] = textOf(headers[name]) ?? ''
   return texts
+}
+
+/** Uses the last value of a repeated header, like `lastHeader` of Kafka's Java client. */
+function textOf(value: IHeaders[string]): string | undefined {
+  const last = Array.isArray(value) ? value.at(-1) : value
+  return last === null ? '' : last?.toString()
 }
 
 /** kafkajs cannot write a header with a null value, so null becomes an empty string. */

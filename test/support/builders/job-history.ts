@@ -8,6 +8,7 @@ import { evolve } from '#shared/domain/projections/import-job.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
 import { toFoldItem } from '#shared/read-model/fold-item.ts'
 import { silentLog } from '#test/support/silent-log.ts'
+import { logRecord } from './log-record.ts'
 import { createRandom, type Random } from './random.ts'
 
 const begin = Date.parse('2026-01-31T09:30:00.000Z')
@@ -103,15 +104,9 @@ function outcomesOf({ data }: ImportAccepted, chunk_index: number, choose: () =>
 }
 
 export const inPartition = (records: readonly EventRecord[], partition: number): readonly LogRecord[] =>
-  records.map(({ topic, key, headers, value }, offset) => ({
-    topic,
-    partition,
-    offset,
-    appendedAt: begin + offset,
-    key,
-    headers,
-    value,
-  }))
+  records.map(({ topic, key, headers, value }, offset) =>
+    logRecord({ topic, partition, offset, appendedAt: begin + offset, key, headers, value }),
+  )
 
 /** Folds all `imports` records before all `deliveries` records. Returns the documents as sorted texts. */
 export function documentsOf(records: readonly LogRecord[]): readonly string[] {

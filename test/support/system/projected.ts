@@ -7,6 +7,7 @@ import { createMongoImportJobs } from '#shared/adapters/mongo/import-jobs.ts'
 import type { EventRecord } from '#shared/domain/events/record.ts'
 import type { OwnTopics } from '../backing/own-topics.ts'
 import { asTexts, documentsOf, type History } from '../builders/job-history.ts'
+import { logRecord } from '../builders/log-record.ts'
 import { eventually } from '../eventually.ts'
 import { readTopic } from '../kafka/read-topic.ts'
 
@@ -32,7 +33,9 @@ export async function projectionOf(kafka: Kafka, nameOf: OwnTopics['nameOf']) {
   const records = []
   for (const { name: topic } of [topics.imports, topics.deliveries]) {
     const read = await readTopic(kafka, nameOf(topic))
-    records.push(...read.map((one) => ({ ...one, topic, appendedAt: 0, value: new TextEncoder().encode(one.value) })))
+    records.push(
+      ...read.map((one) => logRecord({ ...one, topic, appendedAt: 0, value: new TextEncoder().encode(one.value) })),
+    )
   }
   const ends = new Map(records.map(({ topic, partition, offset }) => [`${topic}/${partition}`, offset + 1]))
   return { documents: documentsOf(records), ends }

@@ -15,9 +15,10 @@ export type Cursor = {
   next(): number
   wantsMore(): boolean
   push(records: readonly LogRecord[], passedOffset: number): void
-  /** Makes `records` throw the error once the buffer is empty. */
+  /** Makes `batches` throw the error once the buffer is empty. */
   fail(error: unknown): void
-  records(): AsyncGenerator<LogRecord, void, undefined>
+  /** In batches, because each step of an asynchronous generator costs microtasks. */
+  batches(): AsyncGenerator<readonly LogRecord[], void, undefined>
 }
 
 /** `full`: fetching is paused until the buffer falls below `resumeBelowBytes`. */
@@ -67,17 +68,17 @@ export function createCursor({ from, end, pause, resume, idleTimeoutMs }: Cursor
     arrived = Promise.withResolvers()
   }
 
-  async function* records() {
+  async function* batches() {
     for (;;) {
       const batch = take()
-      if (batch !== undefined) yield* batch
+      if (batch !== undefined) yield batch
       else if (next >= end) return
       else if (state.is === 'failed') throw state.error
       else await arrival()
     }
   }
 
-  return { next: () => next, wantsMore: () => state.is === 'reading' && next < end, push, fail, records }
+  return { next: () => next, wantsMore: () => state.is === 'reading' && next < end, push, fail, batches }
 }
 
 function sizeOf(records: readonly LogRecord[]): number {

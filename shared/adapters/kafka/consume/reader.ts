@@ -75,7 +75,8 @@ export function createReader(options: ReaderOptions): Reader {
     try {
       if (stopping !== null) throw new Error('The reader was stopped.')
       const range = await offsetsSince({ admin, names }, { topic, partition }, since)
-      if (range.from < range.end) yield* reads.read(place, range)
+      if (range.from >= range.end) return
+      for await (const batch of reads.read(place, range)) for (const record of batch) yield record
     } catch (error) {
       throw error instanceof DependencyLost ? error : new DependencyLost('event_log', error)
     } finally {
@@ -147,7 +148,7 @@ function createReads(names: TopicNames, idleTimeoutMs: number) {
     cursors.set(keyOf(place), cursor)
     seek(place)
     try {
-      yield* cursor.records()
+      yield* cursor.batches()
     } finally {
       pause()
       cursors.delete(keyOf(place))

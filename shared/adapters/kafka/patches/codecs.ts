@@ -37,29 +37,49 @@ const gzipOptions = ({ length }: Buffer) => {
   return { level: 1, windowBits, memLevel: Math.min(8, windowBits - 7), chunkSize: Math.max(1024, length >> 2) }
 }
 
-/** Size of one zlib output buffer. Each buffer from another thread costs a round trip, so those are larger. */
-const chunkSizeFor = ({ length }: Buffer, max: number): number => Math.min(max, Math.max(16 * 1024, length * 8))
-const maxChunkBytes = { thisThread: 64 * 1024, otherThread: 256 * 1024 }
+/** The bytes that a compressed batch decompresses to, as its format states them, or an estimate. */
+type OutputSize = (compressed: Buffer) => number
+
+const estimatedSize: OutputSize = ({ length }) => Math.min(256 * 1024, length * 8)
+
+/** RFC 1952, section 2.3.1: the last four bytes are the size of the output. */
+const gzipOutputSize: OutputSize = (member) => (member.length < 4 ? 0 : member.readUInt32LE(member.length - 4))
+
+/** RFC 8878, section 3.1.1.1: frames of at least 65,792 bytes may state their size in four bytes. */
+const zstdOutputSize: OutputSize = (frame) => {
+  const descriptor = frame.length < 10 ? 0 : (frame[4] ?? 0)
+  const hasWindow = (descriptor & 0x20) === 0
+  return (descriptor & 0xc3) === 0x80 ? frame.readUInt32LE(hasWindow ? 6 : 5) : estimatedSize(frame)
+}
+
+/** One zlib buffer for the whole output: each further one costs a copy and perhaps a round trip to another thread. */
+const chunkSizeFor = (outputBytes: number): number => Math.min(maxChunkBytes, Math.max(16 * 1024, outputBytes + 1))
+const maxChunkBytes = 16 * 1024 * 1024
 
 type Decompress = (buffer: Buffer, options: { maxOutputLength: number; chunkSize: number }) => Promise<Buffer>
 type DecompressSync = (buffer: Buffer, options: { maxOutputLength: number; chunkSize: number }) => Buffer
 
-type InlineLimits = { readonly compressed: number; readonly decompressed: number }
+type Decompression = {
+  readonly decompress: Decompress
+  readonly decompressSync: DecompressSync
+  readonly outputSize: OutputSize
+  readonly inline: { readonly compressed: number; readonly decompressed: number }
+}
 
 /** Rejects with `ERR_BUFFER_TOO_LARGE` above 128 MiB. */
 const decompressor =
-  (decompress: Decompress, decompressSync: DecompressSync, inline: InlineLimits) =>
+  ({ decompress, decompressSync, outputSize, inline }: Decompression) =>
   async (buffer: Buffer): Promise<Buffer> => {
-    if (buffer.length <= inline.compressed) {
+    const expectedBytes = outputSize(buffer)
+    const chunkSize = chunkSizeFor(expectedBytes)
+    if (buffer.length <= inline.compressed && expectedBytes <= inline.decompressed) {
       if (buffer.length > yieldAboveBytes) await yieldToEventLoop()
       try {
-        const chunkSize = chunkSizeFor(buffer, maxChunkBytes.thisThread)
         return decompressSync(buffer, { maxOutputLength: inline.decompressed, chunkSize })
       } catch (error) {
         if (!(error instanceof RangeError)) throw error // a RangeError: the output is too large for this thread
       }
     }
-    const chunkSize = chunkSizeFor(buffer, maxChunkBytes.otherThread)
     return decompress(buffer, { maxOutputLength: maxDecompressedBytes, chunkSize })
   }
 
@@ -71,13 +91,23 @@ export const zstdCodec = {
     buffer.length <= inlineBytes.zstd
       ? zlib.zstdCompressSync(buffer, zstdOptions(buffer))
       : zstd(buffer, zstdOptions(buffer)),
-  decompress: decompressor(promisify(zlib.zstdDecompress), zlib.zstdDecompressSync, inlineDecompression.zstd),
+  decompress: decompressor({
+    decompress: promisify(zlib.zstdDecompress),
+    decompressSync: zlib.zstdDecompressSync,
+    outputSize: zstdOutputSize,
+    inline: inlineDecompression.zstd,
+  }),
 }
 
 export const gzipCodec = {
   compress: async ({ buffer }: { buffer: Buffer }): Promise<Buffer> =>
     buffer.length <= inlineBytes.gzip ? zlib.gzipSync(buffer, gzipOptions(buffer)) : gzip(buffer, gzipOptions(buffer)),
-  decompress: decompressor(promisify(zlib.gunzip), zlib.gunzipSync, inlineDecompression.gzip),
+  decompress: decompressor({
+    decompress: promisify(zlib.gunzip),
+    decompressSync: zlib.gunzipSync,
+    outputSize: gzipOutputSize,
+    inline: inlineDecompression.gzip,
+  }),
 }
 
 /**

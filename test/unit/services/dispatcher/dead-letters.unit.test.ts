@@ -2,14 +2,15 @@ import { describe, expect, test } from 'vitest'
 import { createStoreDeadLetter } from '#services/dispatcher/dead-letters.ts'
 import type { UnreadableRecord } from '#services/dispatcher/partition/partition-chunks.ts'
 import type { AppendOutcome, NewRecord, RawRecord } from '#shared/ports/event-log.ts'
+import { logRecord } from '#test/support/builders/log-record.ts'
 import { silentLog } from '#test/support/silent-log.ts'
 
 const jobId = '0b9f7c1e-5d34-4a53-9f0e-6f3a1c2d4e5b'
 const unreadable: UnreadableRecord = {
-  record: {
+  record: logRecord({
     ...{ topic: 'contact-import.imports', partition: 3, offset: 41, appendedAt: 1_700_000_000_000 },
     ...{ key: jobId, headers: {}, value: new Uint8Array(4) },
-  },
+  }),
   reason: 'bad_header',
   chunk: { jobId, chunkIndex: 2, size: 10 },
 }

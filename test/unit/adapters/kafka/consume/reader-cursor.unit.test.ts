@@ -1,16 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createCursor } from '#shared/adapters/kafka/consume/reader-cursor.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
+import { logRecord } from '#test/support/builders/log-record.ts'
 
-const record = (offset: number, bytes = 1): LogRecord => ({
-  topic: 'contact-import.imports',
-  partition: 0,
-  offset,
-  appendedAt: 0,
-  key: null,
-  headers: {},
-  value: new Uint8Array(bytes),
-})
+const record = (offset: number, bytes = 1): LogRecord =>
+  logRecord({
+    ...{ topic: 'contact-import.imports', partition: 0, offset, appendedAt: 0 },
+    ...{ key: null, headers: {}, value: new Uint8Array(bytes) },
+  })
 
 describe('reader cursor', () => {
   const pause = vi.fn()
@@ -27,7 +24,7 @@ describe('reader cursor', () => {
     const cursor = cursorOf(2, 5)
     cursor.push([record(0), record(1), record(2), record(3)], 3)
     cursor.push([record(3), record(4), record(5)], 5)
-    expect((await Array.fromAsync(cursor.records())).map(({ offset }) => offset)).toEqual([2, 3, 4])
+    expect((await Array.fromAsync(cursor.batches())).flat().map(({ offset }) => offset)).toEqual([2, 3, 4])
     expect(cursor.wantsMore()).toBe(false)
     expect(pause).toHaveBeenCalled()
   })
@@ -36,32 +33,32 @@ describe('reader cursor', () => {
     const cursor = cursorOf(0, 3)
     cursor.push([record(0)], 0)
     cursor.push([], 2)
-    expect(await Array.fromAsync(cursor.records())).toHaveLength(1)
+    expect(await Array.fromAsync(cursor.batches())).toHaveLength(1)
   })
 
   it('pauses fetching while its caller is slow, and resumes fetching later', async () => {
     const cursor = cursorOf(0, 10)
     const megabytes = (offset: number) => [record(offset, 3 * 1024 * 1024)]
-    const records = cursor.records()
+    const batches = cursor.batches()
     for (const offset of [0, 1, 2]) cursor.push(megabytes(offset), offset)
     expect(pause).toHaveBeenCalledOnce()
     expect(cursor.wantsMore()).toBe(false)
-    await records.next()
+    await batches.next()
     expect(resume).not.toHaveBeenCalled()
-    await records.next()
+    await batches.next()
     expect(resume).toHaveBeenCalledOnce()
     expect(cursor.wantsMore()).toBe(true)
   })
 
   it('throws when no record arrives for too long, but not when its caller is slow', async () => {
     const cursor = cursorOf(0, 3)
-    const records = cursor.records()
+    const batches = cursor.batches()
     cursor.push([record(0)], 0)
-    await records.next()
+    await batches.next()
     await vi.advanceTimersByTimeAsync(5_000)
     cursor.push([record(1)], 1)
-    expect((await records.next()).value).toMatchObject({ offset: 1 })
-    const overdue = expect(records.next()).rejects.toThrow('sent nothing for 1000 ms')
+    expect((await batches.next()).value).toMatchObject([{ offset: 1 }])
+    const overdue = expect(batches.next()).rejects.toThrow('sent nothing for 1000 ms')
     await vi.advanceTimersByTimeAsync(1_001)
     await overdue
   })
@@ -70,8 +67,8 @@ describe('reader cursor', () => {
     const cursor = cursorOf(0, 3)
     cursor.push([record(0)], 0)
     cursor.fail(new Error('stopped'))
-    const records = cursor.records()
-    expect((await records.next()).value).toMatchObject({ offset: 0 })
-    await expect(records.next()).rejects.toThrow('stopped')
+    const batches = cursor.batches()
+    expect((await batches.next()).value).toMatchObject([{ offset: 0 }])
+    await expect(batches.next()).rejects.toThrow('stopped')
   })
 })

@@ -15,6 +15,7 @@ import type { ChunkDelivery } from '#shared/domain/delivery/chunk-delivery.ts'
 import { repeatRecord } from '#shared/domain/events/codec.ts'
 import type { EventRecord } from '#shared/domain/events/record.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
+import { logRecord } from '#test/support/builders/log-record.ts'
 import { plannedImport } from '#test/support/builders/planned-imports.ts'
 
 const now = Date.parse('2026-01-31T09:30:00.000Z')
@@ -30,7 +31,7 @@ type Place = { readonly offset: number; readonly repeat?: boolean; readonly late
 function stored(record: EventRecord | undefined, { offset, repeat = false, lateMs = 0 }: Place): LogRecord {
   if (record === undefined) throw new Error('no such record')
   const headers = { ...record.headers, ...(repeat ? { ce_repeat: 'true' } : {}) }
-  return { ...record, headers, partition: 0, offset, appendedAt: now + lateMs }
+  return logRecord({ ...record, headers, partition: 0, offset, appendedAt: now + lateMs })
 }
 const take = (...records: readonly LogRecord[]) => takeRecords(chunks, records, lateOriginalMs)
 const only = (taken: readonly Chunk[]): Chunk => {

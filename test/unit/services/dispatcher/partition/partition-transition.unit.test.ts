@@ -10,7 +10,7 @@ import {
   type PartitionState,
 } from '#services/dispatcher/partition/partition-state.ts'
 import { transition } from '#services/dispatcher/partition/partition-transition.ts'
-import type { LogRecord } from '#shared/ports/event-log.ts'
+import { logRecord } from '#test/support/builders/log-record.ts'
 import { plannedImport } from '#test/support/builders/planned-imports.ts'
 
 const partition = 4
@@ -46,8 +46,8 @@ const found = (
 ): PartitionInput => ({ is: 'positionFound', offset, metadata, before, rereadTo })
 const received = (from: number, count: number, headers: Record<string, string> = {}): PartitionInput => ({
   is: 'recordsReceived',
-  records: planned.slice(from, from + count).map(
-    (record, i): LogRecord => ({
+  records: planned.slice(from, from + count).map((record, i) =>
+    logRecord({
       ...record,
       headers: { ...record.headers, ...headers },
       partition,
