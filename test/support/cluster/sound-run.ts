@@ -13,6 +13,7 @@ import { toRecord } from '#shared/domain/events/codec.ts'
 import type { DomainEvent } from '#shared/domain/events/record.ts'
 import { pendingJobResponse, toJobResponse } from '#shared/domain/projections/import-job.ts'
 import { importOutcomeOf } from '#shared/domain/projections/import-outcome.ts'
+import { logRecord } from '../builders/log-record.ts'
 
 export const begin = Date.parse('2026-01-31T09:30:00.000Z')
 export const jobIds: readonly [string, string] = [
@@ -84,7 +85,7 @@ function inLogOrder(events: readonly Appended[]) {
       time: one.time,
       extensions: { repeat: one.repeat ?? false },
     })
-    return { topic, partition: 0, offset, appendedAt: one.appendedAt, key, headers, value }
+    return logRecord({ topic, partition: 0, offset, appendedAt: one.appendedAt, key, headers, value })
   })
 }
 
