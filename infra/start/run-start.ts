@@ -20,8 +20,8 @@ export type StartRequest = {
 
 type Running = { readonly stop: () => Promise<void> }
 
-/** Longer than the 25 s that the dispatcher has to finish its calls. */
-const servicesStopWithinMs = 40_000
+/** Longer than the 28 s that the services have to stop. */
+const servicesStopWithinMs = 30_000
 /** After an abort, the time to wait for `startServices`, which cannot be cancelled. */
 const servicesStartWithinMs = 15_000
 

@@ -11,17 +11,20 @@ const commands: readonly Command[] = [
   ...deadLettersCommands,
 ]
 
-/** `json` is for stdout, `message` for stderr. Exit code 2 means a wrong command line. */
+/** `json` or `help` is for stdout, `message` for stderr. Exit code 2 means a wrong command line. */
 export type AdminResult = {
   readonly exitCode: 0 | 1 | 2
   readonly json: string | null
   readonly message: string | null
+  /** The text of `--help`, which is not a command and prints no JSON. */
+  readonly help?: string
 }
 
 /** Runs the command and closes the context. Returns errors as a result with exit code 1 or 2. */
 export async function runAdmin(args: readonly string[], context: CommandContext): Promise<AdminResult> {
   try {
-    if (args.includes('--help') || args.includes('-h')) return { exitCode: 0, json: null, message: helpText() }
+    if (args.includes('--help') || args.includes('-h'))
+      return { exitCode: 0, json: null, message: null, help: helpText() }
     const command = commandFor(args)
     const { value, message = null, ok = true } = await command.run(args.slice(nameOf(command).length), context)
     return { exitCode: ok ? 0 : 1, json: JSON.stringify(value), message }

@@ -9,6 +9,8 @@ export type CommandContext = {
   registry(): ApiClientRegistry & ApiClientCredentials
   /** Returns one sentence for each difference between the topics and the catalogue. */
   checkTopics(): Promise<readonly string[]>
+  /** Returns one sentence for each setting of the cluster that can lose data or positions. */
+  clusterWarnings(): Promise<readonly string[]>
   /** Creates missing topics. Throws when an existing topic differs. Returns the names of all topics. */
   applyTopics(): Promise<readonly string[]>
   applyIndexes(): Promise<readonly { readonly collection: string; readonly index: string; readonly is: string }[]>

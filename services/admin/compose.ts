@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { topics } from '#schemas/events/catalogue.ts'
+import { clusterWarnings } from '#shared/adapters/kafka/admin/cluster-warnings.ts'
 import { applyTopics, checkTopics } from '#shared/adapters/kafka/admin/topics.ts'
 import { createTrimmer } from '#shared/adapters/kafka/admin/trimmer.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
@@ -42,6 +43,10 @@ export function composeAdmin(environment: Environment, print: Print = () => {}):
     checkTopics() {
       const { kafka, topicPrefix } = openKafka()
       return checkTopics(kafka, { topicPrefix })
+    },
+    clusterWarnings() {
+      const { kafka, topicPrefix } = openKafka()
+      return clusterWarnings(kafka, topicPrefix)
     },
     async applyTopics() {
       const { kafka, topicPrefix } = openKafka()

@@ -8,8 +8,10 @@ export const setupCommands: readonly Command[] = [
     async run(args, context) {
       rejectArguments('topics check', args)
       const drift = await context.checkTopics()
-      if (drift.length === 0) return { value: { drift }, message: noDrift }
-      return { value: { drift }, message: `Topics differ from the catalogue. ${drift.join(' ')}`, ok: false }
+      const warnings = await context.clusterWarnings()
+      const summary = drift.length === 0 ? noDrift : `Topics differ from the catalogue. ${drift.join(' ')}`
+      const message = [summary, ...warnings.map((warning) => `Warning: ${warning}`)].join('\n')
+      return { value: { drift, warnings }, message, ...(drift.length > 0 && { ok: false }) }
     },
   },
   {

@@ -57,11 +57,6 @@ export async function composeAll(config: DevConfig, { logOf, isStopping }: Conte
   await app.register(ingest.routes)
   await app.register(query.routes)
   await app.register(query.docs)
-  return [
-    ...ingest.parts,
-    ...query.parts,
-    ...projector.parts,
-    ...dispatcher.parts,
-    httpServer({ app, host: config.HTTP_HOST, port: config.HTTP_PORT }),
-  ]
+  const parts = [...ingest.parts, ...query.parts, ...projector.parts, ...dispatcher.parts]
+  return httpServer({ app, host: config.HTTP_HOST, port: config.HTTP_PORT }, parts)
 }

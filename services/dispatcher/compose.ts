@@ -144,5 +144,5 @@ export async function composeDispatcher(
   const { parts, ...health } = dispatcherParts(config, log, instrument)
   const app = await createHttpApp({ log })
   await app.register(healthRoutes({ version: readVersion(), clock: systemClock, ...health, isStopping }))
-  return [...parts, httpServer({ app, host: config.HTTP_HOST, port: config.HTTP_PORT })]
+  return httpServer({ app, host: config.HTTP_HOST, port: config.HTTP_PORT }, parts)
 }

@@ -133,5 +133,5 @@ export async function composeIngest(
   const app = await createHttpApp({ log, trustedProxies: parseAddressBlocks(config.TRUSTED_PROXIES) })
   await app.register(healthRoutes({ version: readVersion(), clock: systemClock, checks, isStopping }))
   await app.register(routes)
-  return [...parts, httpServer({ app, host: config.HTTP_HOST, port: config.HTTP_PORT })]
+  return httpServer({ app, host: config.HTTP_HOST, port: config.HTTP_PORT }, parts)
 }

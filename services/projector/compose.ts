@@ -92,7 +92,7 @@ export async function composeProjector(
   const { parts, ...health } = projectorParts(config, log, instrument)
   const app = await createHttpApp({ log })
   await app.register(healthRoutes({ version: readVersion(), clock: systemClock, ...health, isStopping }))
-  return [...parts, httpServer({ app, host: config.HTTP_HOST, port: config.HTTP_PORT })]
+  return httpServer({ app, host: config.HTTP_HOST, port: config.HTTP_PORT }, parts)
 }
 
 const collectionsOf = (

@@ -73,5 +73,5 @@ export async function composeQuery(config: QueryConfig, { log, isStopping }: Pro
   await app.register(healthRoutes({ version: readVersion(), clock: systemClock, checks, isStopping }))
   await app.register(routes)
   await app.register(docs)
-  return [...parts, httpServer({ app, host: config.HTTP_HOST, port: config.HTTP_PORT })]
+  return httpServer({ app, host: config.HTTP_HOST, port: config.HTTP_PORT }, parts)
 }

@@ -23,6 +23,7 @@ export type HealthOptions = {
 }
 
 const labels: Readonly<Record<Dependency, string>> = { database: 'The database', event_log: 'The event log' }
+const starting: HealthCheck = { status: 'unhealthy', message: 'The process is starting.' }
 const shuttingDown: HealthCheck = { status: 'unhealthy', message: 'The process is shutting down.' }
 
 const noRemarks = (): readonly string[] => []
@@ -59,6 +60,7 @@ export const healthRoutes = (options: HealthOptions) => {
 
     async function healthOf(dependency: Dependency, check: Check | null): Promise<HealthCheck> {
       if (isStopping()) return shuttingDown
+      if (app.isHeld()) return starting
       const label = labels[dependency]
       if (check === null) return { status: 'healthy', message: `${label} is not used by this process.` }
       const works = await withDeadline(check(), withinMs, () => false).catch(() => false)

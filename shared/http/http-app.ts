@@ -7,6 +7,7 @@ import type { Language } from '#schemas/errors.ts'
 import { contracts } from '#schemas/http/contracts.ts'
 import { isUuid } from '#schemas/primitives.ts'
 import { ServiceError } from '#shared/errors/service-error.ts'
+import { withDeadline } from '#shared/runtime/deadline.ts'
 import type { Part } from '#shared/runtime/lifecycle.ts'
 import type { Log } from '#shared/runtime/log.ts'
 import { addDraining, addOverloadGuard, type OverloadLimits } from './load-shedding.ts'
@@ -137,6 +138,8 @@ function logRequest(log: Log, request: FastifyRequest, reply: FastifyReply): voi
   else log.info(line, 'request')
 }
 
+const closeWithinMs = 250
+
 type HttpServerOptions = {
   readonly app: FastifyInstance
   readonly host: string
@@ -144,19 +147,27 @@ type HttpServerOptions = {
   readonly drainMs?: number // the wait for open requests before their connections are closed
 }
 
-/** The HTTP listener. `stop` rejects new requests with 503, waits for the open requests and closes. */
-export const httpServer = ({ app, host, port, drainMs = 15_000 }: HttpServerOptions): Part => ({
-  name: 'HTTP server',
-  start: async () => {
-    await app.listen({ host, port })
-  },
-  stop: async () => {
-    const deadline = setTimeout(() => app.server.closeAllConnections(), drainMs)
-    try {
-      await app.drain()
-      await app.close()
-    } finally {
-      clearTimeout(deadline)
-    }
-  },
-})
+/**
+ * The parts of an HTTP process. The listener starts before `parts` and stops after them, so that /healthz and /readyz
+ * answer during the whole start and shutdown; other requests get a 503 then. A shutdown first waits for open requests.
+ */
+export const httpServer = ({ app, host, port, drainMs = 15_000 }: HttpServerOptions, parts: readonly Part[]) => {
+  const listener: Part = {
+    name: 'HTTP server',
+    start: async () => {
+      app.hold()
+      await app.listen({ host, port })
+    },
+    stop: async () => {
+      // Cuts connections of clients that have not finished sending a request.
+      const deadline = setTimeout(() => app.server.closeAllConnections(), closeWithinMs)
+      await app.close().finally(() => clearTimeout(deadline))
+    },
+  }
+  const requests: Part = {
+    name: 'HTTP requests',
+    start: async () => app.serve(),
+    stop: () => withDeadline(app.drain(), drainMs, () => app.server.closeAllConnections()),
+  }
+  return [listener, ...parts, requests]
+}

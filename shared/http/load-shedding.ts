@@ -7,6 +7,10 @@ import { ServiceError } from '#shared/errors/service-error.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
+    /** Rejects requests with 503 until `serve` is called, because the process is starting. */
+    hold(): void
+    serve(): void
+    isHeld(): boolean
     /** Rejects new requests with 503. Resolves when all open requests have ended. */
     drain(): Promise<void>
     /** Calls the listener once when draining starts, so that long polls can end immediately. */
@@ -17,20 +21,27 @@ declare module 'fastify' {
 type Exempt = (request: FastifyRequest) => boolean
 
 /**
- * Adds graceful shutdown. During draining, the port stays open: new requests get a 503 and not a refused connection, and
+ * Adds `hold` and graceful shutdown. During draining, the port stays open: new requests get a 503 and not a refused connection, and
  * every response closes its connection. Exempt requests are served, and draining does not wait for them.
  */
 export function addDraining(app: FastifyInstance, { exempt }: { readonly exempt: Exempt }): void {
-  let draining = false
+  let phase: 'held' | 'serving' | 'draining' = 'serving'
   let openRequests = 0
   const idle = Promise.withResolvers<void>()
   const listeners: (() => void)[] = []
   const startDraining = () => {
-    draining = true
+    phase = 'draining'
     for (const listener of listeners.splice(0)) listener()
     if (openRequests === 0) idle.resolve()
   }
 
+  app.decorate('hold', () => {
+    phase = 'held'
+  })
+  app.decorate('serve', () => {
+    phase = 'serving'
+  })
+  app.decorate('isHeld', () => phase === 'held')
   app.decorate('drain', () => {
     startDraining()
     return idle.promise
@@ -41,15 +52,15 @@ export function addDraining(app: FastifyInstance, { exempt }: { readonly exempt:
   app.addHook('preClose', async () => startDraining())
   app.addHook('onRequest', async (request, reply) => {
     if (exempt(request)) return
-    if (draining) throw new ServiceError('service_unavailable')
+    if (phase !== 'serving') throw new ServiceError('service_unavailable')
     openRequests += 1
     finished(reply.raw, () => {
       openRequests -= 1
-      if (draining && openRequests === 0) idle.resolve()
+      if (phase === 'draining' && openRequests === 0) idle.resolve()
     })
   })
   app.addHook('onSend', async (_request, reply) => {
-    if (draining) reply.header('connection', 'close')
+    if (phase === 'draining') reply.header('connection', 'close')
   })
 }
 

@@ -43,12 +43,20 @@ export type Lifecycle = {
    * A `stop` during the start waits for the current part; the remaining parts are not started.
    */
   start(parts: readonly Part[]): Promise<void>
-  /** Stops the parts in reverse order, each within its limit. Throws `StopFailed` at the end. Idempotent. */
+  /**
+   * Stops the parts in reverse order, each within its limit and all within `stopWithinMs`: when a part does not stop, the
+   * next part is stopped after the limit. Throws `StopFailed` at the end. Idempotent.
+   */
   stop(): Promise<void>
   isStopping(): boolean
 }
 
-export function createLifecycle({ log, stopWithinMs = 30_000 }: { log: Log; stopWithinMs?: number }): Lifecycle {
+/** Below 30 s, after which Kubernetes kills a process by default. */
+const defaultStopMs = 28_000
+/** Each part that is still to be stopped keeps this time of the budget. */
+const reservedMs = 500
+
+export function createLifecycle({ log, stopWithinMs = defaultStopMs }: { log: Log; stopWithinMs?: number }): Lifecycle {
   const begun: Part[] = []
   let starting: Promise<void> = Promise.resolve()
   let stopping: Promise<void> | undefined
@@ -70,9 +78,12 @@ export function createLifecycle({ log, stopWithinMs = 30_000 }: { log: Log; stop
 
   async function stopAll(): Promise<void> {
     const failures: { part: string; error: unknown }[] = []
+    const endsAt = performance.now() + stopWithinMs
     for (let part = begun.pop(); part; part = begun.pop()) {
+      const remainingMs = endsAt - performance.now() - begun.length * reservedMs
+      const limitMs = Math.max(reservedMs, Math.min(part.stopWithinMs ?? stopWithinMs, remainingMs))
       try {
-        await stopInTime(part, part.stopWithinMs ?? stopWithinMs)
+        await stopInTime(part, Math.round(limitMs))
         log.debug({ part: part.name }, 'part stopped')
       } catch (error) {
         log.error({ part: part.name, err: error }, 'part could not be stopped')

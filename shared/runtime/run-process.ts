@@ -1,15 +1,18 @@
 import closeWithGrace from 'close-with-grace'
 import { createLifecycle, type Part, StartFailed } from './lifecycle.ts'
 import type { Log } from './log.ts'
+import { startWatchdog } from './watchdog.ts'
 
 export type ProcessDefinition<Config> = {
   readonly name: string
   /** Reads the environment. The message of an error with code `config_invalid` lists every fault and is printed. */
   readonly config: () => Config
   readonly log: (config: Config) => Log
-  /** Creates all parts and returns them in the order of their start; HTTP listeners come last. */
+  /** Creates all parts and returns them in the order of their start. */
   readonly compose: (config: Config, context: ProcessContext) => readonly Part[] | Promise<readonly Part[]>
   readonly ready?: (config: Config) => void
+  /** The limit of `startWatchdog` in milliseconds. Default 30,000. */
+  readonly eventLoopLimitMs?: number
 }
 
 export type ProcessContext = { readonly log: Log; readonly isStopping: () => boolean }
@@ -17,7 +20,7 @@ export type ProcessContext = { readonly log: Log; readonly isStopping: () => boo
 /**
  * Runs one process: configuration, wiring, start, and an orderly stop on SIGINT, SIGTERM or SIGHUP with exit code 0.
  * Exit code 1 after an invalid configuration (prints all faults, no stack trace), a failed start (prints one sentence),
- * an uncaught error or a failed stop.
+ * an uncaught error or a failed stop. A blocked event loop ends the process, see `startWatchdog`.
  */
 export async function runProcess<Config>(definition: ProcessDefinition<Config>): Promise<void> {
   const { name } = definition
@@ -30,6 +33,7 @@ export async function runProcess<Config>(definition: ProcessDefinition<Config>):
     return
   }
   const log = definition.log(config)
+  startWatchdog({ name, limitMs: definition.eventLoopLimitMs ?? 30_000 })
   const lifecycle = createLifecycle({ log })
   closeOnSignals({ name, log, stop: () => lifecycle.stop() })
   try {

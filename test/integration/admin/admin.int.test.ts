@@ -159,7 +159,12 @@ test('topics check fails until topics apply has created the topics', async () =>
   const admin = (...args: string[]) => runAdmin(args, composeAdmin(environment))
   expect(await admin('topics', 'check')).toMatchObject({ exitCode: 1, message: expect.stringContaining(KAFKA_PREFIX) })
   expect(await admin('topics', 'apply')).toMatchObject({ exitCode: 0, json: JSON.stringify({ topics: names }) })
-  expect(await admin('topics', 'check')).toMatchObject({ exitCode: 0, json: '{"drift":[]}' })
+  const checked = await admin('topics', 'check')
+  expect(checked).toMatchObject({ exitCode: 0, message: expect.stringMatching(/\nWarning: .* replication factor 1: /) })
+  expect(JSON.parse(checked.json ?? '')).toEqual({
+    drift: [],
+    warnings: [expect.stringContaining(`These topics have replication factor 1: ${names.join(', ')}.`)],
+  })
 })
 
 describe('without addresses in the environment', () => {

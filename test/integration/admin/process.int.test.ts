@@ -15,7 +15,7 @@ const run = (args: readonly string[], env: Readonly<Record<string, string>>) =>
     )
   })
 
-test('the process prints one JSON value to stdout, messages to stderr, and exits', async () => {
+test('the process prints one JSON value or its help to stdout, messages to stderr, and exits', async () => {
   const { db } = temporaryMongo()
   const env = { MONGODB_URL: inject('mongodbUrl'), MONGODB_DATABASE: db.databaseName }
   const created = await run(['clients', 'create', '--name', 'Shop'], env)
@@ -24,6 +24,8 @@ test('the process prints one JSON value to stdout, messages to stderr, and exits
     client_id: expect.stringMatching(/^cl_/),
     api_key: expect.stringMatching(/^cik_/),
   })
+  const help = await run(['--help'], {})
+  expect(help).toEqual({ exitCode: 0, stdout: expect.stringMatching(/^Usage: .*\n {2}clients create/), stderr: '' })
   const unknown = await run(['projections', 'explode'], env)
   expect(unknown).toMatchObject({ exitCode: 2, stdout: '' })
   expect(unknown.stderr).toMatch(/no command "projections explode".*\n\n.*\n {2}clients create/)

@@ -2,11 +2,12 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createHttpApp, httpServer } from '#shared/http/http-app.ts'
+import { createLifecycle, type Lifecycle } from '#shared/runtime/lifecycle.ts'
 import { eventually } from '#test/support/eventually.ts'
 import { silentLog } from '#test/support/silent-log.ts'
 
 let app: Awaited<ReturnType<typeof createHttpApp>>
-let server: ReturnType<typeof httpServer>
+let server: Lifecycle
 let slowStarted = false
 const gate = { open: Promise.withResolvers<void>() }
 
@@ -25,8 +26,8 @@ beforeEach(async () => {
     await gate.open.promise
     return 'done'
   })
-  server = httpServer({ app, host: '127.0.0.1', port: 0, drainMs: 60_000 })
-  await server.start()
+  server = createLifecycle({ log: silentLog })
+  await server.start(httpServer({ app, host: '127.0.0.1', port: 0, drainMs: 60_000 }, []))
 })
 afterEach(async () => {
   gate.open.resolve()
@@ -136,14 +137,14 @@ describe('the HTTP app on a raw connection', () => {
   }, 10_000)
 
   test('stop closes connections that are still open after drainMs', async () => {
-    const impatient = httpServer({ app, host: '127.0.0.1', port: 0, drainMs: 100 })
+    const parts = httpServer({ app, host: '127.0.0.1', port: 0, drainMs: 100 }, [])
     const slow = fetch(`http://127.0.0.1:${port()}/v1/slow`)
     const outcome = slow.then(
       () => 'answered',
       () => 'cut',
     )
     await eventually(() => expect(slowStarted).toBe(true))
-    await impatient.stop()
+    for (const part of parts.toReversed()) await part.stop()
     expect(await outcome).toBe('cut')
   }, 10_000)
 })

@@ -71,4 +71,29 @@ describe('a process', () => {
     expect(output.stderr).toMatch(/^fixture could not start: server: the port is in use .*HTTP_PORT.*\n$/)
     taken.close()
   })
+
+  test('with an event loop that does not turn ends itself; one that was suspended for as long goes on', async () => {
+    const [blocked, suspended] = [run({ LOOP: 'microtasks' }), run({})]
+    await Promise.all([blocked.ready(), suspended.ready()])
+    suspended.child.kill('SIGSTOP')
+    blocked.child.kill('SIGUSR2')
+    await blocked.exited
+    expect(blocked.child.signalCode).toBe('SIGKILL')
+    const lastLine = blocked.output.stdout.trimEnd().split('\n').at(-1) ?? ''
+    expect(JSON.parse(lastLine)).toMatchObject({
+      level: 'fatal',
+      service: 'fixture',
+      msg: 'The event loop has not turned for 3 s. The process ends itself, so that its supervisor restarts it.',
+    })
+
+    suspended.child.kill('SIGCONT')
+    suspended.child.kill('SIGUSR2')
+    await eventually(() => expect(suspended.output.stdout).toContain('the event loop turns'))
+    const next = run({ LOOP: 'microtasks' })
+    await next.ready()
+    next.child.kill('SIGUSR2')
+    await next.exited
+    suspended.child.kill('SIGTERM')
+    expect(await suspended.exited).toBe(0)
+  })
 })

@@ -31,7 +31,7 @@ const pairOf = (assignment: string): readonly [string, string] => {
   return [name, value.join('=')]
 }
 
-/** Starts `file` (relative to the repository) like its npm script, on a free port. Waits for GET /healthz. */
+/** Starts `file` (relative to the repository) like its npm script, on a free port. Waits for the end of its start. */
 export async function startServiceProcess(
   file: string,
   environment: Readonly<Record<string, string>>,
@@ -47,7 +47,9 @@ export async function startServiceProcess(
     keptOutput: Number.POSITIVE_INFINITY,
   })
   await eventually(async () => {
-    if (child.isRunning()) await (await fetch(`${url}/healthz`)).arrayBuffer()
+    if (!child.isRunning()) return
+    const readiness = await (await fetch(`${url}/readyz`)).text()
+    if (readiness.includes('The process is starting.')) throw new Error(`${file} is still starting.`)
   })
   if (!child.isRunning()) throw new Error(`${file} ended:\n${child.output()}`)
   return {

@@ -67,6 +67,20 @@ describe('lifecycle', () => {
     expect(story).toContain('stop a')
   })
 
+  test('all parts share one budget: a part that hangs leaves time for each of the others', async () => {
+    const { story, part } = recorded()
+    const hanging = (name: string): Part => ({ ...part(name), stop: () => new Promise(() => {}) })
+    const lifecycle = createLifecycle({ log: silentLog, stopWithinMs: 1_600 })
+    await lifecycle.start([part('a'), hanging('b'), hanging('c')])
+    const since = performance.now()
+    await expect(lifecycle.stop()).rejects.toMatchObject({
+      message: 'These parts could not be stopped: c, b.',
+      errors: [new Error('"c" did not stop within 600 ms.'), new Error('"b" did not stop within 500 ms.')],
+    })
+    expect(performance.now() - since).toBeLessThan(3_000)
+    expect(story.at(-1)).toBe('stop a')
+  })
+
   test('a stop during the start waits for the current part and starts no other', async () => {
     const { story, part } = recorded()
     const gate = Promise.withResolvers<void>()

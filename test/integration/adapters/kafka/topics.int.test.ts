@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { Admin } from 'kafkajs'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import { topics } from '#schemas/events/catalogue.ts'
+import { clusterWarnings } from '#shared/adapters/kafka/admin/cluster-warnings.ts'
 import { applyTopics, checkTopics, TopicDrift } from '#shared/adapters/kafka/admin/topics.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
+import { startOwnKafka } from '#test/support/backing/backing-services.ts'
 import { eventually } from '#test/support/eventually.ts'
 
 const names = Object.values(topics).map(({ name }) => name)
@@ -52,5 +54,16 @@ describe('applyTopics', () => {
       ],
     })
     expect((await admin.listTopics()).filter((name) => name.startsWith(topicPrefix))).toEqual([topic])
+  })
+})
+
+describe('clusterWarnings', () => {
+  it('warns of an offset retention of less than 30 days', async () => {
+    const week = await startOwnKafka({ 'offsets.retention.minutes': '10080' })
+    const kafka = createKafka({ brokers: week.brokers, clientId: 'topics-test' })
+    expect(await clusterWarnings(kafka)).toEqual([
+      expect.stringMatching(/^Broker 1 has offsets\.retention\.minutes 10080\. .* at least 43200 \(30 days\)\.$/),
+    ])
+    await week.stop()
   })
 })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
 import { partitionCount } from '#schemas/events/catalogue.ts'
 import { startOwnMongo } from '#test/support/backing/own-services.ts'
 import { createOwnSurroundings, type OwnSurroundings } from '#test/support/backing/own-surroundings.ts'
@@ -14,18 +14,16 @@ let own: OwnSurroundings
 let seed = 1
 const running = new Set<ServiceProcess>()
 
-const surroundings = () => createOwnSurroundings(inject('kafkaBrokers'), inject('mongodbUrl'))
+const newEnvironment = () => createOwnSurroundings(inject('kafkaBrokers'), inject('mongodbUrl'))
 
 beforeAll(async () => {
-  own = await surroundings()
+  own = await newEnvironment()
 })
-afterAll(async () => {
-  await stopAll()
-  await own?.remove()
-})
+afterAll(() => own?.remove())
+afterEach(stopAll)
 
-async function start(environment = own.environment): Promise<ServiceProcess> {
-  const started = await startServiceProcess(program, environment)
+async function start(environment = own.environment, file = program): Promise<ServiceProcess> {
+  const started = await startServiceProcess(file, environment)
   running.add(started)
   return started
 }
@@ -41,15 +39,14 @@ const expectTheLog = async ({ mongo, topics } = own) =>
 
 /** Each point has its own consumer group, because a group waits for the session timeout of a killed member. */
 async function killedAt(point: string): Promise<void> {
-  const theirs = await surroundings()
+  const theirs = await newEnvironment()
   try {
     await append(300, theirs)
-    const killed = await startServiceProcess(fixture, { ...theirs.environment, FAIL_AT: point })
+    const killed = await start({ ...theirs.environment, FAIL_AT: point }, fixture)
     expect(await killed.exited).toBe(null)
     const restarted = await start(theirs.environment)
     await expectTheLog(theirs)
     await restarted.stop()
-    running.delete(restarted)
   } finally {
     await theirs.remove()
   }
