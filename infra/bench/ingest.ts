@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
-import { createOwnSurroundings } from '#test/support/backing/own-surroundings.ts'
+import { createTestEnvironment } from '#test/support/backing/test-environment.ts'
 import { sampleContacts } from '#test/support/builders/sample-contacts.ts'
 import { createLoad, type ImportPost, type Load, type LoadResult, quantile } from './load.ts'
 import { type MeasuredProcess, startMeasuredProcess } from './measured-process.ts'
@@ -112,7 +112,7 @@ const sizes = (given.sizes ?? '100,10000').split(',').map((size) => {
 const { KAFKA_BROKERS: kafkaBrokers, MONGODB_URL: mongodbUrl } = process.env
 if (!kafkaBrokers || !mongodbUrl) refuse(`Set KAFKA_BROKERS and MONGODB_URL. Usage: ${usage}`)
 
-const surroundings = await createOwnSurroundings(kafkaBrokers.split(','), mongodbUrl)
+const surroundings = await createTestEnvironment(kafkaBrokers.split(','), mongodbUrl)
 const servers: MeasuredProcess[] = []
 const started = async (...[options]: Parameters<typeof startMeasuredProcess>) => {
   const server = await startMeasuredProcess(options)

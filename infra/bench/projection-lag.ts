@@ -5,7 +5,7 @@ import { headerNames } from '#schemas/events/envelope.ts'
 import { applyTopics } from '#shared/adapters/kafka/admin/topics.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
 import { createMongo } from '#shared/adapters/mongo/connect.ts'
-import { createOwnSurroundings } from '#test/support/backing/own-surroundings.ts'
+import { createTestEnvironment } from '#test/support/backing/test-environment.ts'
 import { sampleContacts } from '#test/support/builders/sample-contacts.ts'
 import { freePort } from '../backing-services/ports.ts'
 import { type BenchmarkChild, startBenchmarkChild } from './child.ts'
@@ -23,7 +23,7 @@ const concurrency = numberOption(given, 'concurrency', { fallback: 4, min: 1, ma
 const { KAFKA_BROKERS, MONGODB_URL } = process.env
 if (!KAFKA_BROKERS || !MONGODB_URL) refuse(`Set KAFKA_BROKERS and MONGODB_URL. Usage: ${usage}`)
 
-const surroundings = await createOwnSurroundings(KAFKA_BROKERS.split(','), MONGODB_URL)
+const surroundings = await createTestEnvironment(KAFKA_BROKERS.split(','), MONGODB_URL)
 const { KAFKA_PREFIX: topicPrefix = '', MONGODB_DATABASE: database = '' } = surroundings.environment
 const kafka = createKafka({ brokers: KAFKA_BROKERS.split(','), clientId: 'bench' })
 const mongo = createMongo({ url: MONGODB_URL, database })

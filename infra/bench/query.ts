@@ -4,7 +4,7 @@ import { createMongo } from '#shared/adapters/mongo/connect.ts'
 import { createMongoImportJobs } from '#shared/adapters/mongo/import-jobs.ts'
 import { decodeEvent } from '#shared/domain/events/codec.ts'
 import { evolve } from '#shared/domain/projections/import-job.ts'
-import { createOwnSurroundings } from '#test/support/backing/own-surroundings.ts'
+import { createTestEnvironment } from '#test/support/backing/test-environment.ts'
 import { plannedImport } from '#test/support/builders/planned-imports.ts'
 import { type MeasuredProcess, startMeasuredProcess } from './measured-process.ts'
 import { numberOption, optionsFrom, refuse } from './options.ts'
@@ -61,7 +61,7 @@ async function measure(server: MeasuredProcess, jobIds: readonly string[], apiKe
 
 const median = (figures: readonly number[]) => figures.toSorted((a, b) => a - b)[Math.floor(figures.length / 2)] ?? 0
 
-const surroundings = await createOwnSurroundings(kafkaBrokers.split(','), mongodbUrl)
+const surroundings = await createTestEnvironment(kafkaBrokers.split(','), mongodbUrl)
 const servers: MeasuredProcess[] = []
 try {
   const { environment, apiKey, clientId } = surroundings

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { pauseFor } from '#shared/runtime/retry.ts'
-import { createOwnSurroundings, type OwnSurroundings } from '#test/support/backing/own-surroundings.ts'
+import { createTestEnvironment, type TestEnvironment } from '#test/support/backing/test-environment.ts'
 import { createRandom } from '#test/support/builders/random.ts'
 import type { Script } from '../ai-system/simulated-ai-system.ts'
 import type { Cluster } from '../backing-services/cluster/start-cluster.ts'
@@ -61,7 +61,7 @@ const preload = pathToFileURL(join(import.meta.dirname, 'connect-through-proxies
 export async function run(options: RunOptions): Promise<RunResult> {
   const { cluster, seed, script = defaultScript, counts = defaultCounts } = options
   await using started = new AsyncDisposableStack()
-  const surroundings = await createOwnSurroundings(cluster.kafka.brokers, cluster.mongodb.url)
+  const surroundings = await createTestEnvironment(cluster.kafka.brokers, cluster.mongodb.url)
   started.defer(() => surroundings.mongo.close())
   await cluster.kafka.untilInSync()
   const sink = started.adopt(await startSink(script, seed), (one) => one.stop())
@@ -114,7 +114,7 @@ const portsOf = ({ kafka, mongodb }: Cluster): readonly number[] =>
 const outputsOf = ({ services }: ServiceGroup): ReadonlyMap<string, string> =>
   new Map(services.map((service) => [service.name, service.output()]))
 
-function environmentOf({ environment }: OwnSurroundings, aiSystemUrl: string, proxies: Proxies | undefined) {
+function environmentOf({ environment }: TestEnvironment, aiSystemUrl: string, proxies: Proxies | undefined) {
   return {
     ...environment,
     AI_SYSTEM_URL: aiSystemUrl,

@@ -4,21 +4,21 @@ import { startChild } from '#infra/backing-services/child.ts'
 import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
 import { runAdmin } from '#services/admin/admin.ts'
 import { composeAdmin } from '#services/admin/compose.ts'
-import { createOwnSurroundings, type OwnSurroundings } from '#test/support/backing/own-surroundings.ts'
+import { createTestEnvironment, type TestEnvironment } from '#test/support/backing/test-environment.ts'
 import { jobHistory } from '#test/support/builders/job-history.ts'
 import { eventually } from '#test/support/eventually.ts'
 import { createProducer, type Producer } from '#test/support/http/producer.ts'
 import { appendHistory, expectProjected, positionsOf, projectionOf } from '#test/support/system/projected.ts'
 import { type ServiceProcess, startServiceProcess } from '#test/support/system/service-process.ts'
 
-let own: OwnSurroundings
+let own: TestEnvironment
 let projector: ServiceProcess
 let producer: Producer
 let query: ServiceProcess
 let seed = 100
 
 beforeAll(async () => {
-  own = await createOwnSurroundings(inject('kafkaBrokers'), inject('mongodbUrl'))
+  own = await createTestEnvironment(inject('kafkaBrokers'), inject('mongodbUrl'))
   projector = await startServiceProcess('services/projector/main.ts', own.environment)
   query = await startServiceProcess('services/query/main.ts', own.environment)
   producer = createProducer(query.url, own.apiKey)

@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { type OwnClients, openOwnClients } from '#test/support/backing/own-clients.ts'
-import { createOwnSurroundings, type OwnSurroundings } from '#test/support/backing/own-surroundings.ts'
+import { createTestEnvironment, type TestEnvironment } from '#test/support/backing/test-environment.ts'
 import { eventually } from '#test/support/eventually.ts'
 import { type Answer, createProducer } from '#test/support/http/producer.ts'
 import { type ServiceProcess, startServiceProcess } from '#test/support/system/service-process.ts'
 
-let surroundings: OwnSurroundings
+let surroundings: TestEnvironment
 let clients: OwnClients
 let ingest: ServiceProcess
 let query: ServiceProcess
 
 beforeAll(async () => {
-  surroundings = await createOwnSurroundings(inject('kafkaBrokers'), inject('mongodbUrl'))
+  surroundings = await createTestEnvironment(inject('kafkaBrokers'), inject('mongodbUrl'))
   clients = openOwnClients(surroundings.environment)
   ;[ingest, query] = await Promise.all([
     startServiceProcess('services/ingest/main.ts', surroundings.environment),

@@ -9,22 +9,22 @@ import { composeAdmin } from '#services/admin/compose.ts'
 import { loadKafkaConfig } from '#services/admin/config.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
 import { kafkaAccess } from '#shared/config/kafka-access.ts'
-import { createOwnSurroundings, type OwnSurroundings } from '#test/support/backing/own-surroundings.ts'
 import { type SecuredKafka, startSecuredKafka } from '#test/support/backing/secured-kafka.ts'
+import { createTestEnvironment, type TestEnvironment } from '#test/support/backing/test-environment.ts'
 import { eventually } from '#test/support/eventually.ts'
 import { createProducer } from '#test/support/http/producer.ts'
 import { readTopic } from '#test/support/kafka/read-topic.ts'
 import { type ServiceProcess, startServiceProcess } from '#test/support/system/service-process.ts'
 
 let kafka: SecuredKafka
-let surroundings: OwnSurroundings
+let surroundings: TestEnvironment
 let ai: SimulatedAiSystem
 let adminByTls: Readonly<Record<string, string>>
 const services: ServiceProcess[] = []
 
 beforeAll(async () => {
   kafka = await startSecuredKafka()
-  surroundings = await createOwnSurroundings(kafka.brokers, inject('mongodbUrl'))
+  surroundings = await createTestEnvironment(kafka.brokers, inject('mongodbUrl'))
   await kafka.allow(surroundings.topics.topicPrefix)
   ai = await startSimulatedAiSystem({ port: 0 })
   adminByTls = { ...surroundings.environment, ...(await kafka.tlsLoginOf('admin')) }

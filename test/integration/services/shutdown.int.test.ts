@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { fixedDelay, retry, tryAgain } from '#shared/runtime/retry.ts'
 import { startOwnKafka, startOwnMongo } from '#test/support/backing/backing-services.ts'
-import { createOwnSurroundings } from '#test/support/backing/own-surroundings.ts'
+import { createTestEnvironment } from '#test/support/backing/test-environment.ts'
 import { sampleContacts } from '#test/support/builders/sample-contacts.ts'
 import { eventually } from '#test/support/eventually.ts'
 import { createProducer } from '#test/support/http/producer.ts'
@@ -18,7 +18,7 @@ const programs = [
 async function startAll() {
   const [kafka, mongo] = await Promise.all([startOwnKafka(), startOwnMongo()])
   const dataDir = mkdtempSync(join(tmpdir(), 'contact-import-shutdown-'))
-  const { apiKey, environment } = await createOwnSurroundings(kafka.brokers, mongo.url)
+  const { apiKey, environment } = await createTestEnvironment(kafka.brokers, mongo.url)
   const variables = { ...environment, DATA_DIR: dataDir, AI_SYSTEM_URL: 'http://127.0.0.1:1' }
   const processes = await Promise.all(programs.map((program) => startServiceProcess(program, variables)))
   onTestFinished(async () => {

@@ -1,7 +1,7 @@
 import { type Cluster, type ClusterOptions, startCluster } from '#infra/backing-services/cluster/start-cluster.ts'
-import { createOwnSurroundings, type OwnSurroundings } from '../backing/own-surroundings.ts'
+import { createTestEnvironment, type TestEnvironment } from '../backing/test-environment.ts'
 
-export type OwnCluster = Cluster & { readonly surroundings: OwnSurroundings }
+export type OwnCluster = Cluster & { readonly surroundings: TestEnvironment }
 
 /**
  * Three Kafka brokers (replication 3, min.insync.replicas 2, one separate controller) and a MongoDB replica set of three
@@ -24,7 +24,7 @@ export type OwnCluster = Cluster & { readonly surroundings: OwnSurroundings }
 export async function startOwnCluster(options: ClusterOptions = {}): Promise<OwnCluster> {
   const cluster = await startCluster(options)
   try {
-    const surroundings = await createOwnSurroundings(cluster.kafka.brokers, cluster.mongodb.url)
+    const surroundings = await createTestEnvironment(cluster.kafka.brokers, cluster.mongodb.url)
     await cluster.kafka.untilInSync()
     return {
       ...cluster,

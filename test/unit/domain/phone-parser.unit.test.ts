@@ -115,10 +115,10 @@ describe('compared with the full parser', () => {
     },
   )
 
-  test.each(['RU', 'KZ', 'US', '7-digit local: AG', 'GB', 'IM', 'DE', 'IT', 'BR', 'AR', 'HU', 'BY', 'JP', 'CN'])(
+  test.each(['RU', 'KZ', 'US', 'AG', 'GB', 'IM', 'DE', 'IT', 'BR', 'AR', 'HU', 'BY', 'JP', 'CN'])(
     'a number without a plus follows the rules of region %s',
     (name) => {
-      const region = regions.find((one) => name.endsWith(one))
+      const region = regions.find((one) => one === name)
       if (region === undefined) throw new Error('The metadata does not contain the region of this test.')
       const code = getCountryCallingCode(region)
       const national: string = examples[region]

@@ -2,18 +2,18 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, inject, it } from 'vitest'
 import { topics } from '#schemas/events/catalogue.ts'
 import { dryRunMessages } from '#schemas/http/import.ts'
-import { createOwnSurroundings, type OwnSurroundings } from '#test/support/backing/own-surroundings.ts'
+import { createTestEnvironment, type TestEnvironment } from '#test/support/backing/test-environment.ts'
 import { sampleContacts } from '#test/support/builders/sample-contacts.ts'
 import { createProducer, type Producer } from '#test/support/http/producer.ts'
 import { readTopic } from '#test/support/kafka/read-topic.ts'
 import { type ServiceProcess, startServiceProcess } from '#test/support/system/service-process.ts'
 
-let own: OwnSurroundings
+let own: TestEnvironment
 let ingest: ServiceProcess
 let producer: Producer
 
 beforeAll(async () => {
-  own = await createOwnSurroundings(inject('kafkaBrokers'), inject('mongodbUrl'))
+  own = await createTestEnvironment(inject('kafkaBrokers'), inject('mongodbUrl'))
   ingest = await startServiceProcess('services/ingest/main.ts', own.environment)
   producer = createProducer(ingest.url, own.apiKey)
 })

@@ -5,7 +5,7 @@ import { permissions } from '#schemas/http/contracts.ts'
 import type { IdempotencyRecord } from '#schemas/http/idempotency.ts'
 import { createMongoApiClientRegistry } from '#shared/adapters/mongo/api-client-registry.ts'
 import { noSecretBox } from '#shared/adapters/mongo/secret-box.ts'
-import { createOwnSurroundings, type OwnSurroundings } from '#test/support/backing/own-surroundings.ts'
+import { createTestEnvironment, type TestEnvironment } from '#test/support/backing/test-environment.ts'
 import { eventually } from '#test/support/eventually.ts'
 import { type Answer, createProducer, type Producer } from '#test/support/http/producer.ts'
 import { readTopic } from '#test/support/kafka/read-topic.ts'
@@ -16,7 +16,7 @@ const retentionMs = 3_000
 const leaseAndWait = { IDEMPOTENCY_LEASE_SECONDS: '60', IDEMPOTENCY_WAIT_SECONDS: String(waitMs / 1_000) }
 const body = '{"phone":"+79991234567"}'
 
-let own: OwnSurroundings
+let own: TestEnvironment
 /** `suspended` suspends itself after its first claim. `watched` prints the outcome of each claim. */
 let suspended: ServiceProcess
 let watched: ServiceProcess
@@ -27,7 +27,7 @@ let first: Producer
 let second: Producer
 
 beforeAll(async () => {
-  own = await createOwnSurroundings(inject('kafkaBrokers'), inject('mongodbUrl'))
+  own = await createTestEnvironment(inject('kafkaBrokers'), inject('mongodbUrl'))
   const start = (file: string, environment: Record<string, string> = {}) =>
     startServiceProcess(file, { ...own.environment, ...environment })
   const fixture = 'test/support/system/fixtures/ingest.ts'

@@ -4,16 +4,16 @@ import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, inject, it } from 'vitest'
 import { topics } from '#schemas/events/catalogue.ts'
-import { createOwnSurroundings, type OwnSurroundings } from '#test/support/backing/own-surroundings.ts'
+import { createTestEnvironment, type TestEnvironment } from '#test/support/backing/test-environment.ts'
 import { sampleContacts } from '#test/support/builders/sample-contacts.ts'
 import { eventually } from '#test/support/eventually.ts'
 import { type Answer, createProducer } from '#test/support/http/producer.ts'
 import { readTopic } from '#test/support/kafka/read-topic.ts'
 import { startServiceProcess } from '#test/support/system/service-process.ts'
 
-let own: OwnSurroundings
+let own: TestEnvironment
 beforeAll(async () => {
-  own = await createOwnSurroundings(inject('kafkaBrokers'), inject('mongodbUrl'))
+  own = await createTestEnvironment(inject('kafkaBrokers'), inject('mongodbUrl'))
 })
 afterAll(() => own?.remove())
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { topics } from '#schemas/events/catalogue.ts'
-import { createOwnSurroundings, type OwnSurroundings } from '#test/support/backing/own-surroundings.ts'
+import { createTestEnvironment, type TestEnvironment } from '#test/support/backing/test-environment.ts'
 import { sampleContacts } from '#test/support/builders/sample-contacts.ts'
 import { eventually } from '#test/support/eventually.ts'
 import { createProducer } from '#test/support/http/producer.ts'
@@ -11,11 +11,11 @@ import { type ServiceProcess, startServiceProcess } from '#test/support/system/s
 const fixture = 'test/support/system/fixtures/ingest.ts'
 const lease = { IDEMPOTENCY_LEASE_SECONDS: '1', IDEMPOTENCY_WAIT_SECONDS: '0' }
 
-let own: OwnSurroundings
+let own: TestEnvironment
 let survivor: ServiceProcess
 
 beforeAll(async () => {
-  own = await createOwnSurroundings(inject('kafkaBrokers'), inject('mongodbUrl'))
+  own = await createTestEnvironment(inject('kafkaBrokers'), inject('mongodbUrl'))
   survivor = await startServiceProcess('services/ingest/main.ts', { ...own.environment, ...lease })
 })
 afterAll(async () => {

@@ -4,7 +4,7 @@ import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
 import { runAdmin } from '#services/admin/admin.ts'
 import { composeAdmin } from '#services/admin/compose.ts'
 import { importOutcomeOf, isFinished } from '#shared/domain/projections/import-outcome.ts'
-import { createOwnSurroundings, type OwnSurroundings } from '#test/support/backing/own-surroundings.ts'
+import { createTestEnvironment, type TestEnvironment } from '#test/support/backing/test-environment.ts'
 import { jobHistory } from '#test/support/builders/job-history.ts'
 import { type ReadRecord, readTopic } from '#test/support/kafka/read-topic.ts'
 import { appendHistory, expectProjected, projectionOf } from '#test/support/system/projected.ts'
@@ -13,10 +13,10 @@ import { type ServiceProcess, startServiceProcess } from '#test/support/system/s
 const program = 'services/projector/main.ts'
 const fixture = 'test/support/system/fixtures/projector.ts'
 
-let own: OwnSurroundings
+let own: TestEnvironment
 let projector: ServiceProcess
 
-const surroundings = () => createOwnSurroundings(inject('kafkaBrokers'), inject('mongodbUrl'))
+const surroundings = () => createTestEnvironment(inject('kafkaBrokers'), inject('mongodbUrl'))
 
 beforeAll(async () => {
   own = await surroundings()
@@ -50,7 +50,7 @@ async function expectEveryOutcomeAnnounced(system = own, collection = 'import_jo
   }
 }
 
-const append = (system: OwnSurroundings, seed: number) => appendHistory(system.topics, jobHistory({ jobs: 200, seed }))
+const append = (system: TestEnvironment, seed: number) => appendHistory(system.topics, jobHistory({ jobs: 200, seed }))
 
 async function killedAt(point: string, seed: number): Promise<void> {
   const system = await surroundings()

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
 import { partitionCount } from '#schemas/events/catalogue.ts'
 import { startOwnMongo } from '#test/support/backing/own-services.ts'
-import { createOwnSurroundings, type OwnSurroundings } from '#test/support/backing/own-surroundings.ts'
+import { createTestEnvironment, type TestEnvironment } from '#test/support/backing/test-environment.ts'
 import { jobHistory } from '#test/support/builders/job-history.ts'
 import { eventually } from '#test/support/eventually.ts'
 import { appendHistory, expectProjected, projectionOf } from '#test/support/system/projected.ts'
@@ -10,11 +10,11 @@ import { type ServiceProcess, startServiceProcess } from '#test/support/system/s
 const program = 'services/projector/main.ts'
 const fixture = 'test/support/system/fixtures/projector.ts'
 
-let own: OwnSurroundings
+let own: TestEnvironment
 let seed = 1
 const running = new Set<ServiceProcess>()
 
-const newEnvironment = () => createOwnSurroundings(inject('kafkaBrokers'), inject('mongodbUrl'))
+const newEnvironment = () => createTestEnvironment(inject('kafkaBrokers'), inject('mongodbUrl'))
 
 beforeAll(async () => {
   own = await newEnvironment()
@@ -66,7 +66,7 @@ function failedWrites(projector: ServiceProcess): readonly number[] {
 /** Each outage begins during batches and ends when the writes of every partition have failed. */
 async function survivesOutagesOfItsDatabase(): Promise<void> {
   const mongo = await startOwnMongo()
-  const theirs = await createOwnSurroundings(inject('kafkaBrokers'), mongo.url)
+  const theirs = await createTestEnvironment(inject('kafkaBrokers'), mongo.url)
   try {
     const projector = await start(theirs.environment)
     await append(50, theirs)

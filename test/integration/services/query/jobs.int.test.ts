@@ -3,13 +3,13 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { JobListResponse } from '#schemas/http/job.ts'
 import { runAdmin } from '#services/admin/admin.ts'
 import { composeAdmin } from '#services/admin/compose.ts'
-import { createOwnSurroundings, type OwnSurroundings } from '#test/support/backing/own-surroundings.ts'
+import { createTestEnvironment, type TestEnvironment } from '#test/support/backing/test-environment.ts'
 import { eventually } from '#test/support/eventually.ts'
 import { createProducer, type Producer } from '#test/support/http/producer.ts'
 import { faultsOf } from '#test/support/http/schema-validator.ts'
 import { type ServiceProcess, startServiceProcess } from '#test/support/system/service-process.ts'
 
-let own: OwnSurroundings
+let own: TestEnvironment
 let ingest: ServiceProcess
 let query: ServiceProcess
 let projector: ServiceProcess | null = null
@@ -21,7 +21,7 @@ const startProjector = async () => {
 }
 
 beforeAll(async () => {
-  own = await createOwnSurroundings(inject('kafkaBrokers'), inject('mongodbUrl'))
+  own = await createTestEnvironment(inject('kafkaBrokers'), inject('mongodbUrl'))
   ;[ingest, query] = (await Promise.all(
     ['ingest', 'query'].map((name) => startServiceProcess(`services/${name}/main.ts`, own.environment)),
   )) as [ServiceProcess, ServiceProcess]

@@ -81,5 +81,10 @@ test('one error lists every invalid option', async () => {
 test('--help lists the commands on stdout', async () => {
   const { context } = unusableContext()
   const result = await runAdmin(['--help'], context)
-  expect(result).toEqual({ exitCode: 0, json: null, message: null, help: expect.stringContaining('clients rotate-secret') })
+  expect(result).toEqual({
+    exitCode: 0,
+    json: null,
+    message: null,
+    help: expect.stringContaining('clients rotate-secret'),
+  })
 })

@@ -6,7 +6,7 @@ import { applyIndexes } from '#shared/adapters/mongo/indexes.ts'
 import { createSecretBox } from '#shared/adapters/mongo/secret-box.ts'
 import { createOwnTopics, type OwnTopics } from './own-topics.ts'
 
-export type OwnSurroundings = {
+export type TestEnvironment = {
   readonly topics: OwnTopics
   readonly mongo: Mongo
   readonly apiKey: string
@@ -18,10 +18,10 @@ export type OwnSurroundings = {
 const secretsKey = Buffer.alloc(32, 7)
 
 /** Creates topics, a database and an API client for one test. `environment` has the variables of the services. */
-export async function createOwnSurroundings(
+export async function createTestEnvironment(
   kafkaBrokers: readonly string[],
   mongodbUrl: string,
-): Promise<OwnSurroundings> {
+): Promise<TestEnvironment> {
   const database = `test_${randomUUID().slice(0, 8)}`
   const topics = await createOwnTopics(kafkaBrokers)
   const mongo = createMongo({ url: mongodbUrl, database })
