@@ -1,6 +1,13 @@
 import { writeSync } from 'node:fs'
 import { workerData } from 'node:worker_threads'
-import type { WatchdogData } from './watchdog.ts'
+
+/** What the worker gets: the shared counter and after how many ticks without a change it ends the process. */
+export type WatchdogData = {
+  readonly name: string
+  readonly turns: Int32Array<SharedArrayBuffer>
+  readonly everyMs: number
+  readonly ticks: number
+}
 
 const { name, turns, everyMs, ticks }: WatchdogData = workerData
 let lastTurn = Atomics.load(turns, 0)

@@ -1,13 +1,6 @@
 import inspector from 'node:inspector'
 import { Worker } from 'node:worker_threads'
-
-/** What the worker gets: the shared counter and how it judges it. */
-export type WatchdogData = {
-  readonly name: string
-  readonly turns: Int32Array<SharedArrayBuffer>
-  readonly everyMs: number
-  readonly ticks: number
-}
+import type { WatchdogData } from './watchdog-worker.ts'
 
 const ticks = 30
 
@@ -21,7 +14,10 @@ export function startWatchdog({ name, limitMs }: { readonly name: string; readon
   const turns = new Int32Array(new SharedArrayBuffer(4))
   const everyMs = limitMs / ticks
   const workerData: WatchdogData = { name, turns, everyMs, ticks }
-  const worker = new Worker(new URL('./watchdog-worker.ts', import.meta.url), { workerData })
+  const worker = new Worker(new URL('./watchdog-worker.ts', import.meta.url), {
+    workerData,
+    resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },
+  })
   worker.unref()
   setInterval(() => {
     if (inspector.url() === undefined) Atomics.add(turns, 0, 1)
