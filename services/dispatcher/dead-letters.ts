@@ -1,5 +1,5 @@
 import { eventSources } from '#schemas/events/envelope.ts'
-import { deadLetterRecord, withoutValue } from '#shared/domain/dead-letters/dead-letter.ts'
+import { deadLetterRecord, withoutOriginal, withoutValue } from '#shared/domain/dead-letters/dead-letter.ts'
 import { type UnreadableChunk, unreadableChunkFailed } from '#shared/domain/dead-letters/unreadable-chunk.ts'
 import { toRecord } from '#shared/domain/events/codec.ts'
 import type { Clock } from '#shared/ports/clock.ts'
@@ -14,7 +14,10 @@ type Deps = AppendDeps & {
   readonly clock: Clock
 }
 
-/** False when the process stopped first. The next owner of the partition then reads the record again. */
+/**
+ * False when the process stopped first, or when the log refuses even the smallest dead letter or the `ChunkFailed`. The
+ * offset then stays undone, and the next owner of the partition reads the record again.
+ */
 export type StoreDeadLetter = (unreadable: UnreadableRecord) => Promise<boolean>
 
 /**
@@ -28,12 +31,15 @@ export function createStoreDeadLetter(deps: Deps): StoreDeadLetter {
     const letter = deadLetterRecord(record, { reason, chunk: chunk && chunkKey(chunk.jobId, chunk.chunkIndex) })
     const whole = await appendUntilAnswered(() => deadLetters.append([letter], { urgent: true }), deps)
     if (whole.is === 'appended') return 'appended'
-    const small = withoutValue(letter)
-    return (await appendUntilAnswered(() => deadLetters.append([small], { urgent: true }), deps)).is
+    for (const smaller of [withoutValue(letter), withoutOriginal(letter)]) {
+      const { is } = await appendUntilAnswered(() => deadLetters.append([smaller], { urgent: true }), deps)
+      if (is === 'appended') return is
+    }
+    return 'refused'
   }
 
   /** Uses the partition of the job id, because the unreadable record may be in another partition. */
-  async function failChunk(chunk: UnreadableChunk, { offset }: LogRecord): Promise<void> {
+  async function failChunk(chunk: UnreadableChunk, { offset }: LogRecord): Promise<'appended' | 'refused'> {
     const now = clock.now()
     const failed = toRecord(unreadableChunkFailed(chunk, now), {
       source: eventSources.dispatcher,
@@ -41,22 +47,23 @@ export function createStoreDeadLetter(deps: Deps): StoreDeadLetter {
       partition: appender.partitionFor(chunk.jobId),
       extensions: { importsOffset: offset },
     })
-    await appendUntilAnswered(() => appender.append([failed], { urgent: true }), deps)
+    return (await appendUntilAnswered(() => appender.append([failed], { urgent: true }), deps)).is
   }
 
   return async function storeDeadLetter(unreadable) {
     const { record, reason, chunk } = unreadable
     try {
-      const stored = await appendDeadLetter(unreadable)
-      if (chunk !== null) await failChunk(chunk, record)
+      const letter = await appendDeadLetter(unreadable)
+      const failure = chunk === null || letter === 'refused' ? letter : await failChunk(chunk, record)
+      const stored = failure === 'appended'
       const { partition, offset } = record
       log.error(
         { partition, offset, reason, job_id: chunk?.jobId ?? null, chunk_index: chunk?.chunkIndex ?? null },
-        stored === 'appended'
+        stored
           ? 'unreadable record stored as a dead letter'
-          : 'unreadable record is too large to store as a dead letter',
+          : 'the log refused the dead letter of an unreadable record or the failure of its chunk; the offset stays undone',
       )
-      return true
+      return stored
     } catch (error) {
       if (error instanceof AppendGivenUp) return false
       throw error

@@ -98,7 +98,12 @@ function createCommits({ subscription, log }: { readonly subscription: Subscript
       allowed = true
     },
     areAllowed: () => allowed,
-    one: (commits: readonly Commit[]) => afterLast(() => subscription.commit(commits)),
+    /** Rejects during a rebalance: another member may own the partition. */
+    one: (commits: readonly Commit[]) =>
+      afterLast(async () => {
+        if (!allowed) throw new Error('No offset is committed during a rebalance.')
+        await subscription.commit(commits)
+      }),
     /** Does nothing during a rebalance. Logs a commit that failed. */
     async all(partitions: readonly Partition[], commitOf: (partition: Partition) => Commit | null) {
       const work = async (): Promise<void> => {

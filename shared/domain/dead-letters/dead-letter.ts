@@ -83,6 +83,16 @@ export const withoutValue = (letter: RawRecord): RawRecord => ({
   value: null,
 })
 
+/** For a record whose key or headers are too large to store, too. Keeps only its origin and the reason. */
+export const withoutOriginal = (letter: RawRecord): RawRecord => {
+  const { headers, ...others } = withoutValue(letter)
+  return {
+    ...others,
+    key: null,
+    headers: Object.fromEntries(Object.entries(headers).filter(([name]) => own.has(name))),
+  }
+}
+
 /** `other`: not written by this service. */
 export type DeadLetterRecord =
   | { readonly is: 'letter'; readonly letter: DeadLetter }

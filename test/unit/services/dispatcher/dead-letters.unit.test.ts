@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createStoreDeadLetter } from '#services/dispatcher/dead-letters.ts'
 import type { UnreadableRecord } from '#services/dispatcher/partition/partition-chunks.ts'
+import { readDeadLetter } from '#shared/domain/dead-letters/dead-letter.ts'
 import type { AppendOutcome, NewRecord, RawRecord } from '#shared/ports/event-log.ts'
 import { logRecord } from '#test/support/builders/log-record.ts'
 import { silentLog } from '#test/support/silent-log.ts'
@@ -92,9 +93,26 @@ describe('an unreadable record', () => {
     expect(deliveries).toHaveLength(1)
   })
 
-  test('that the log refuses even without its value does not stop the partition', async () => {
-    const { storeDeadLetter, deliveries } = setUp({ letters: [refused, refused] })
-    expect(await storeDeadLetter(unreadable)).toBe(true)
+  test('that is too large without its value is stored without its key and headers, and its chunk fails', async () => {
+    const { storeDeadLetter, letters, deliveries } = setUp({ letters: [refused, refused] })
+    const record = { ...unreadable.record, headers: { large: 'x'.repeat(1_000) } }
+    expect(await storeDeadLetter({ ...unreadable, record })).toBe(true)
+    expect(letters.at(-1)).toMatchObject({ key: null, value: null })
+    expect(letters.at(-1)?.headers).not.toHaveProperty('large')
+    const headers = Object.fromEntries(
+      Object.entries(letters.at(-1)?.headers ?? {}).map(([name, value]) => [name, String(value)]),
+    )
+    expect(readDeadLetter({ ...unreadable.record, headers, key: null, value: null })).toMatchObject({
+      is: 'letter',
+      letter: { topic: 'contact-import.imports', partition: 3, offset: 41, omittedBytes: 4 },
+    })
     expect(deliveries).toHaveLength(1)
+  })
+
+  test('is not done when the log refuses every form of its dead letter, or the failure of its chunk', async () => {
+    const refusesLetters = setUp({ letters: [refused, refused, refused] })
+    expect(await refusesLetters.storeDeadLetter(unreadable)).toBe(false)
+    expect(refusesLetters.deliveries).toEqual([])
+    expect(await setUp({ deliveries: [refused] }).storeDeadLetter(unreadable)).toBe(false)
   })
 })
