@@ -19,6 +19,8 @@ export type PartitionChunks = {
   readonly replanning: Map<string, ChunkDelivery>
   /** States that recovery found, until the chunk's record is read. */
   readonly recovered: Map<string, ChunkDelivery>
+  /** Creation times of the imports of chunks whose record was read, while an unmarked copy of the record may follow. */
+  readonly seen: Map<string, Instant>
 }
 
 /** A chunk whose outcome may already be in the log. Its deliveries must be folded before the chunk is sent. */
@@ -46,6 +48,7 @@ export const createPartitionChunks = (
   active: new Map(),
   replanning: new Map(),
   recovered: new Map(recovered),
+  seen: new Map(),
 })
 
 /**
@@ -68,12 +71,29 @@ export function takeRecords(
     else if (read.is === 'unreadable') unreadable.push(unreadableRecord(chunks, record, read.reason))
     else if (!joinActiveChunk(chunks, read, record.offset)) {
       const late = record.appendedAt - read.createdAt > lateOriginalMs
+      if (!read.repeat && !late && isCopy(chunks, read)) {
+        chunks.window.done(record.offset)
+        continue
+      }
       const { chunk, stateIsCurrent } = addChunk(chunks, read, record)
       if ((read.repeat || late) && !stateIsCurrent) repeats.push({ chunk, createdAt: read.createdAt })
       else ready.push(chunk)
     }
   }
+  forgetSeen(chunks, (records.at(-1)?.appendedAt ?? 0) - lateOriginalMs)
   return { ready, repeats, unreadable }
+}
+
+/** A producer that lost an answer may append an unmarked copy. The chunk of the first record is resolved. */
+const isCopy = ({ seen, replanning }: PartitionChunks, { jobId, chunkIndex }: PlannedChunkRecord): boolean =>
+  seen.has(chunkKey(jobId, chunkIndex)) && !replanning.has(chunkKey(jobId, chunkIndex))
+
+/** Later copies of older imports are recognized by their append time. */
+function forgetSeen({ seen }: PartitionChunks, createdBefore: Instant) {
+  for (const [key, createdAt] of seen) {
+    if (createdAt >= createdBefore) return
+    seen.delete(key)
+  }
 }
 
 function unreadableRecord(chunks: PartitionChunks, record: LogRecord, reason: UnreadableReason): UnreadableRecord {
@@ -112,6 +132,7 @@ function addChunk(chunks: PartitionChunks, read: PlannedChunkRecord, record: Log
   chunks.replanning.delete(key)
   chunks.recovered.delete(key)
   chunks.active.set(key, chunk)
+  chunks.seen.set(key, read.createdAt)
   return { chunk, stateIsCurrent: replanned !== undefined }
 }
 

@@ -72,6 +72,20 @@ describe('the chunks of a partition', () => {
     expect(chunks.window.lowWaterMark()).toBe(2)
   })
 
+  test('are not sent again for an unmarked copy of the record of a resolved chunk', () => {
+    resolveChunk(chunks, only(take(stored(first, { offset: 0 })).ready))
+    const copy = take(stored(first, { offset: 1, lateMs: lateOriginalMs }))
+    expect([copy.ready, copy.repeats]).toEqual([[], []])
+    expect(chunks.window.lowWaterMark()).toBe(2)
+  })
+
+  test('are remembered until a later copy of their record would be folded from the log', () => {
+    take(stored(first, { offset: 0 }), stored(second, { offset: 1, lateMs: lateOriginalMs }))
+    expect(chunks.seen.size).toBe(2)
+    take(stored(accepted, { offset: 2, lateMs: lateOriginalMs + 1 }))
+    expect(chunks.seen.size).toBe(0)
+  })
+
   test('must be folded from the log when a repeat is read without its original', () => {
     const { ready, repeats } = take(
       stored(first, { offset: 7, repeat: true }),
