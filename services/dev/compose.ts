@@ -1,3 +1,4 @@
+import { metrics } from '@opentelemetry/api'
 import { applyTopics } from '#shared/adapters/kafka/admin/topics.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
 import { createMongoApiClientRegistry } from '#shared/adapters/mongo/api-client-registry.ts'
@@ -8,7 +9,7 @@ import { systemClock } from '#shared/adapters/system-clock.ts'
 import { kafkaAccess } from '#shared/config/kafka-access.ts'
 import { parseAddressBlocks, parseSecretsKey } from '#shared/config/parse.ts'
 import { healthRoutes } from '#shared/http/health-routes.ts'
-import { createHttpApp, httpServer } from '#shared/http/http-app.ts'
+import { createHttpApp, heldBytesFor, httpServer } from '#shared/http/http-app.ts'
 import type { Part } from '#shared/runtime/lifecycle.ts'
 import type { Log } from '#shared/runtime/log.ts'
 import { readVersion } from '#shared/runtime/version.ts'
@@ -46,7 +47,12 @@ export async function composeAll(config: DevConfig, { logOf, isStopping }: Conte
   const query = queryParts(config, logOf('query'))
   const dispatcher = dispatcherParts(config, logOf('dispatcher'))
   const projector = projectorParts(config, logOf('projector'))
-  const app = await createHttpApp({ log: logOf('http'), trustedProxies: parseAddressBlocks(config.TRUSTED_PROXIES) })
+  const app = await createHttpApp({
+    log: logOf('http'),
+    trustedProxies: parseAddressBlocks(config.TRUSTED_PROXIES),
+    maxHeldBytes: heldBytesFor(config.MAX_BODY_BYTES),
+    meter: metrics.getMeter('http'),
+  })
   const { checks } = ingest
   const health = {
     checks,

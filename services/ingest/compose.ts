@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
+import { metrics } from '@opentelemetry/api'
 import { topics } from '#schemas/events/catalogue.ts'
 import { createEventLogProbe } from '#shared/adapters/kafka/admin/probe.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
@@ -16,7 +17,7 @@ import { kafkaAccess } from '#shared/config/kafka-access.ts'
 import { parseAddressBlocks, parseSecretsKey } from '#shared/config/parse.ts'
 import { createGuard } from '#shared/http/guard.ts'
 import { healthRoutes } from '#shared/http/health-routes.ts'
-import { createHttpApp, httpServer } from '#shared/http/http-app.ts'
+import { createHttpApp, heldBytesFor, httpServer } from '#shared/http/http-app.ts'
 import type { EventAppender, EventReader } from '#shared/ports/event-log.ts'
 import type { IdempotencyKeys } from '#shared/ports/idempotency-keys.ts'
 import type { Part } from '#shared/runtime/lifecycle.ts'
@@ -130,7 +131,12 @@ export async function composeIngest(
   instrument?: Instrument,
 ) {
   const { parts, routes, checks } = ingestParts(config, log, instrument)
-  const app = await createHttpApp({ log, trustedProxies: parseAddressBlocks(config.TRUSTED_PROXIES) })
+  const app = await createHttpApp({
+    log,
+    trustedProxies: parseAddressBlocks(config.TRUSTED_PROXIES),
+    maxHeldBytes: heldBytesFor(config.MAX_BODY_BYTES),
+    meter: metrics.getMeter('http'),
+  })
   await app.register(healthRoutes({ version: readVersion(), clock: systemClock, checks, isStopping }))
   await app.register(routes)
   return httpServer({ app, host: config.HTTP_HOST, port: config.HTTP_PORT }, parts)

@@ -48,14 +48,17 @@ export const importRoutes = (deps: Deps) =>
       },
     }
     const options = { guard, checks, bodyLimit: settings.maxBodyBytes }
-    addClientRoute(app, contracts.importContacts, options, async ({ request, reply, client }) => {
+    addClientRoute(app, contracts.importContacts, options, async ({ request, reply, client, held }) => {
       const key = readIdempotencyKey(request.headers)
       const dryRun = isDryRun(request.headers)
       const encoding = request.headers['content-encoding']
-      const body = await decodeBody(bytesOf(request.body), encoding, settings.maxBodyBytes)
-      return dryRun
-        ? answerDryRun({ request, reply, client, body }, deps)
-        : answerImport({ request, reply, client, body, key }, deps)
+      const body = await decodeBody(bytesOf(request.body), {
+        encoding,
+        limit: settings.maxBodyBytes,
+        reserve: held.add,
+      })
+      const exchange = { request, reply, client, held, body }
+      return dryRun ? answerDryRun(exchange, deps) : answerImport({ ...exchange, key }, deps)
     })
   }
 

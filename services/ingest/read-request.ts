@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
-import { gunzip } from 'node:zlib'
+import { createGunzip, gunzip } from 'node:zlib'
 import { limits } from '#schemas/limits.ts'
 import { ServiceError } from '#shared/errors/service-error.ts'
 
@@ -50,14 +51,54 @@ const uncheckedRatioBytes = 8 * 1024 * 1024
 const maxInflateRatio = 200
 
 /**
- * Decodes the body (RFC 9110 §8.4). Throws `payload_too_large` above `limit` bytes or the ratio limit, and
- * `invalid_encoding` when the bytes are not gzip.
+ * Decodes the body (RFC 9110 §8.4) and reserves its bytes before. Inflates twice if gzip declares a wrong length. Throws `payload_too_large` above `limit` bytes or the
+ * ratio limit, and `invalid_encoding` when the bytes are not gzip.
  */
-export async function decodeBody(wire: Uint8Array, encoding: string | undefined, limit: number): Promise<Uint8Array> {
+export async function decodeBody(wire: Uint8Array, { encoding, limit, reserve }: Decoding): Promise<Uint8Array> {
   if (encoding?.toLowerCase() !== 'gzip') return wire
-  const maxOutputLength = Math.min(limit, Math.max(uncheckedRatioBytes, maxInflateRatio * wire.byteLength))
-  return inflate(wire, { maxOutputLength }).catch((error: unknown) => {
-    const tooLarge = error instanceof RangeError && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE'
-    throw new ServiceError(tooLarge ? 'payload_too_large' : 'invalid_encoding', { cause: error })
+  const most = Math.min(limit, Math.max(uncheckedRatioBytes, maxInflateRatio * wire.byteLength))
+  const declared = declaredLength(wire)
+  if (declared <= most) {
+    reserve(declared)
+    const inflated = await inflateUpTo(wire, declared)
+    if (inflated !== 'too_large') return inflated
+  }
+  const length = await measureInflated(wire, most)
+  reserve(Math.max(0, length - declared))
+  const inflated = await inflateUpTo(wire, length)
+  if (inflated === 'too_large') throw new ServiceError('payload_too_large')
+  return inflated
+}
+
+type Decoding = {
+  readonly encoding: string | undefined
+  readonly limit: number
+  /** Throws if the process cannot hold this many bytes more. */
+  readonly reserve: (bytes: number) => void
+}
+
+/** The last four bytes (ISIZE, RFC 1952 §2.3.1). Wrong for several members, or if the client sends a wrong value. */
+const declaredLength = (wire: Uint8Array): number =>
+  wire.byteLength < 4 ? 0 : new DataView(wire.buffer, wire.byteOffset).getUint32(wire.byteLength - 4, true)
+
+/** Keeps no inflated bytes. Throws `payload_too_large` above `most` bytes. */
+async function measureInflated(wire: Uint8Array, most: number): Promise<number> {
+  let bytes = 0
+  try {
+    for await (const chunk of Readable.from([wire]).pipe(createGunzip())) {
+      bytes += chunk.length
+      if (bytes > most) break
+    }
+  } catch (error) {
+    throw new ServiceError('invalid_encoding', { cause: error })
+  }
+  if (bytes > most) throw new ServiceError('payload_too_large')
+  return bytes
+}
+
+async function inflateUpTo(wire: Uint8Array, bytes: number): Promise<Uint8Array | 'too_large'> {
+  return inflate(wire, { maxOutputLength: Math.max(1, bytes) }).catch((error: unknown) => {
+    if (error instanceof RangeError && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE') return 'too_large'
+    throw new ServiceError('invalid_encoding', { cause: error })
   })
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import helmet from '@fastify/helmet'
+import type { Meter } from '@opentelemetry/api'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Language } from '#schemas/errors.ts'
 import { contracts } from '#schemas/http/contracts.ts'
@@ -10,6 +11,7 @@ import { ServiceError } from '#shared/errors/service-error.ts'
 import { withDeadline } from '#shared/runtime/deadline.ts'
 import type { Part } from '#shared/runtime/lifecycle.ts'
 import type { Log } from '#shared/runtime/log.ts'
+import { createByteBudget } from './byte-budget.ts'
 import { addDraining, addOverloadGuard, type OverloadLimits } from './load-shedding.ts'
 import { allowedMethods, isWellFormed, originForm } from './request-target.ts'
 import { type Exchange, sendClientError, sendError } from './send-error.ts'
@@ -29,11 +31,24 @@ export type HttpAppOptions = {
   readonly trustedProxies?: readonly string[] // addresses or CIDR blocks; default: none
   readonly headersTimeoutMs?: number // to receive all headers
   readonly requestTimeoutMs?: number // to receive the whole request
+  readonly responseIdleMs?: number // without progress while a response is written
+  readonly maxHeldBytes?: number // default: for bodies of 8 MiB; see `heldBytesFor`
   readonly overload?: Partial<OverloadLimits>
+  readonly meter?: Meter
 }
 
 const mebibyte = 1024 * 1024
 const maxUrlLength = 8 * 1024 // RFC 9110 §4.1 recommends at least 8,000 octets
+
+/**
+ * The budget for bodies and responses in memory, for bodies of at most this size. One client may hold a quarter of it.
+ * Dry runs need most: a body in gzip, the inflated body, and a response of up to three times its size.
+ */
+export function heldBytesFor(maxBodyBytes: number): number {
+  const wanted = 32 * Math.max(maxBodyBytes, 8 * mebibyte)
+  const quarterOfContainer = (process.constrainedMemory() || Number.POSITIVE_INFINITY) / 4
+  return Math.max(16 * maxBodyBytes, Math.min(wanted, quarterOfContainer))
+}
 
 const healthUrls: ReadonlySet<string> = new Set([contracts.readLiveness.url, contracts.readReadiness.url])
 const isHealth = ({ routeOptions }: FastifyRequest): boolean => healthUrls.has(routeOptions?.url ?? '')
@@ -78,6 +93,8 @@ export async function createHttpApp(options: HttpAppOptions): Promise<FastifyIns
     if (request.is404 || request.url.length > maxUrlLength) throw routingError(request, methodsOf)
     if (!isWellFormed(request.raw)) throw new ServiceError('bad_request')
   })
+  addByteBudget(app, options)
+  closeStalledResponses(app, options.responseIdleMs)
   addDraining(app, { exempt: isHealth })
   await addOverloadGuard(app, { exempt: isHealth, limits: options.overload })
   app.addHook('onResponse', async (request, reply) => {
@@ -85,6 +102,22 @@ export async function createHttpApp(options: HttpAppOptions): Promise<FastifyIns
     logRequest(log, request, reply)
   })
   return app
+}
+
+function addByteBudget(app: FastifyInstance, { maxHeldBytes, meter }: HttpAppOptions): void {
+  const budget = createByteBudget(maxHeldBytes ?? heldBytesFor(8 * mebibyte))
+  app.decorate('byteBudget', budget)
+  meter
+    ?.createObservableGauge('http.held', { unit: 'By', description: 'Bodies and unsent responses in memory' })
+    .addCallback((result) => result.observe(budget.usedBytes()))
+}
+
+/** Closes the connection of a client that does not read its response. Node restarts the timer when bytes are sent. */
+function closeStalledResponses(app: FastifyInstance, idleMs = 30_000): void {
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    reply.raw.setTimeout(idleMs, () => reply.raw.socket?.destroy())
+    done(null, payload)
+  })
 }
 
 const serverOptions = (options: HttpAppOptions) => {

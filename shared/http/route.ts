@@ -6,6 +6,7 @@ import { isUuid } from '#schemas/primitives.ts'
 import { ServiceError } from '#shared/errors/service-error.ts'
 import type { ApiClient } from '#shared/ports/api-clients.ts'
 import type { Guard } from './guard.ts'
+import { type HeldBytes, holdBody, holdChunks, holdResponse } from './held-bytes.ts'
 
 type ClientContract = Contract & { readonly permission: Permission }
 type PublicContract = Contract & { readonly permission: null }
@@ -20,6 +21,8 @@ export type ClientExchange<C extends Contract = Contract> = {
   readonly request: FastifyRequest<RouteTypes<C>>
   readonly reply: FastifyReply
   readonly client: ApiClient
+  /** The memory that this request holds. */
+  readonly held: HeldBytes
 }
 
 type Handler<C extends Contract> = (exchange: ClientExchange<C>) => Promise<unknown>
@@ -35,9 +38,11 @@ type ClientRouteOptions = {
   }
 }
 
+type Admission = { readonly client: ApiClient; readonly held: HeldBytes }
+
 /**
  * Registers an endpoint that requires an API key. Order of the checks: `beforeGuard`, the API key and its permission,
- * `beforeBody`, the body limit, `afterBody`, X-Correlation-ID, and the path parameters. The first failing check decides.
+ * `beforeBody`, the byte budget, the body limit, `afterBody`, X-Correlation-ID, and the path parameters. The first failing check decides.
  */
 export function addClientRoute<const C extends ClientContract>(
   app: FastifyInstance,
@@ -45,11 +50,11 @@ export function addClientRoute<const C extends ClientContract>(
   { guard, bodyLimit, checks = {} }: ClientRouteOptions,
   handler: Handler<C>,
 ): void {
-  const clients = new WeakMap<object, ApiClient>()
-  const clientOf = (request: object): ApiClient => {
-    const client = clients.get(request)
-    if (client === undefined) throw new ServiceError('unauthorized')
-    return client
+  const admissions = new WeakMap<object, Admission>()
+  const admissionOf = (request: object): Admission => {
+    const admission = admissions.get(request)
+    if (admission === undefined) throw new ServiceError('unauthorized')
+    return admission
   }
 
   app.route<RouteTypes<C>>({
@@ -57,15 +62,24 @@ export function addClientRoute<const C extends ClientContract>(
     ...(bodyLimit === undefined ? {} : { bodyLimit }),
     async onRequest(request, reply) {
       checks.beforeGuard?.(request)
-      clients.set(request, await guard(request, reply, contract.permission))
+      const client = await guard(request, reply, contract.permission)
       checks.beforeBody?.(request)
+      const held = holdBody(app.byteBudget.open(client.clientId), request, reply)
+      admissions.set(request, { client, held })
+    },
+    async preParsing(request, _reply, payload) {
+      return holdChunks(admissionOf(request).held, request, payload)
     },
     async preValidation(request) {
-      checks.afterBody?.(request, clientOf(request))
+      checks.afterBody?.(request, admissionOf(request).client)
       const correlationId = request.headers['x-correlation-id']
       if (correlationId !== undefined && !isUuid(String(correlationId))) throw new ServiceError('header_invalid')
     },
-    handler: (request, reply) => handler({ request, reply, client: clientOf(request) }),
+    handler: (request, reply) => handler({ request, reply, ...admissionOf(request) }),
+    async onSend(request, _reply, payload) {
+      const admission = admissions.get(request)
+      if (admission !== undefined) holdResponse(admission.held, payload)
+    },
   })
 }
 

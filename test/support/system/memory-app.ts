@@ -24,6 +24,8 @@ import { createMemoryImportJobs } from '#test/twins/import-jobs.ts'
 export type MemoryApp = {
   readonly app: FastifyInstance
   readonly apiKey: string
+  /** The key of another client. */
+  readonly otherApiKey: string
   readonly log: MemoryEventLog
 }
 
@@ -38,9 +40,11 @@ export async function createMemoryApp(given: Options = {}): Promise<MemoryApp> {
   const app = await createHttpApp({ log: silentLog, ...options })
   onApp?.(app)
   const apiKey = 'cik_test_key'
+  const otherApiKey = 'cik_other_key'
   const apiClients = createMemoryApiClients()
   const unset = { ratePerSecond, allow: [], signingSecrets: [], region: null, locale: null, chunkSize: null }
   apiClients.put(apiKey, { clientId: 'cl_test', name: 'Test', permissions, ...unset })
+  apiClients.put(otherApiKey, { clientId: 'cl_other', name: 'Other', permissions, ...unset })
   const rateLimiter = { consume: async () => ({ allowed: true, remaining: 1, resetMs: 1_000 }) }
   const guard = createGuard({ apiClients, rateLimiter, defaultRate: 0 })
   const log = createMemoryEventLog()
@@ -76,5 +80,5 @@ export async function createMemoryApp(given: Options = {}): Promise<MemoryApp> {
     }),
   )
   await app.register(docsRoutes())
-  return { app, apiKey, log }
+  return { app, apiKey, otherApiKey, log }
 }
