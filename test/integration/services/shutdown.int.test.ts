@@ -18,18 +18,20 @@ const programs = [
 async function startAll() {
   const [kafka, mongo] = await Promise.all([startOwnKafka(), startOwnMongo()])
   const dataDir = mkdtempSync(join(tmpdir(), 'contact-import-shutdown-'))
-  const { apiKey, environment } = await createTestEnvironment(kafka.brokers, mongo.url)
-  const variables = { ...environment, DATA_DIR: dataDir, AI_SYSTEM_URL: 'http://127.0.0.1:1' }
-  const processes = await Promise.all(programs.map((program) => startServiceProcess(program, variables)))
+  const processes: ServiceProcess[] = []
   onTestFinished(async () => {
     for (const process of processes) process.kill('SIGKILL')
     await Promise.all([kafka.stop(), mongo.stop()])
     rmSync(dataDir, { recursive: true, force: true })
   })
-  await Promise.all(
-    processes.map(({ url }) => eventually(async () => expect(await readiness(url)).toBe(200), { withinMs: 60_000 })),
-  )
-  return { processes, producer: createProducer(processes[0]?.url ?? '', apiKey), kafka, mongodb: mongo }
+  const own = await createTestEnvironment(kafka.brokers, mongo.url)
+  onTestFinished(() => own.mongo.close())
+  const variables = { ...own.environment, DATA_DIR: dataDir, AI_SYSTEM_URL: 'http://127.0.0.1:1' }
+  for (const program of programs) processes.push(await startServiceProcess(program, variables))
+  for (const { url } of processes) {
+    await eventually(async () => expect(await readiness(url)).toBe(200), { withinMs: 60_000 })
+  }
+  return { processes, producer: createProducer(processes[0]?.url ?? '', own.apiKey), kafka, mongodb: mongo }
 }
 
 async function readiness(url: string): Promise<number> {
