@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { freePort } from '#infra/backing-services/ports.ts'
 import { createHttpApp, httpServer } from '#shared/http/http-app.ts'
-import { createLifecycle, type Lifecycle } from '#shared/runtime/lifecycle.ts'
+import { createLifecycle, type Lifecycle, type Part } from '#shared/runtime/lifecycle.ts'
 import { eventually } from '#test/support/eventually.ts'
 import { silentLog } from '#test/support/silent-log.ts'
 
@@ -147,4 +148,26 @@ describe('the HTTP app on a raw connection', () => {
     for (const part of parts.toReversed()) await part.stop()
     expect(await outcome).toBe('cut')
   }, 10_000)
+
+  test('the listener answers during the start and shutdown of the parts; other requests get 503', async () => {
+    const [started, stopped] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const slow: Part = { name: 'slow', start: () => started.promise, stop: () => stopped.promise }
+    const own = await createHttpApp({ log: silentLog })
+    own.get('/healthz', async () => 'ok')
+    own.get('/v1/imports', async () => 'taken')
+    const at = await freePort()
+    const lifecycle = createLifecycle({ log: silentLog })
+    const statuses = () =>
+      Promise.all(['/healthz', '/v1/imports'].map(async (url) => (await fetch(`http://127.0.0.1:${at}${url}`)).status))
+    const starting = lifecycle.start(httpServer({ app: own, host: '127.0.0.1', port: at }, [slow]))
+    await eventually(async () => expect(await statuses()).toEqual([200, 503]))
+    started.resolve()
+    await starting
+    expect(await statuses()).toEqual([200, 200])
+    const stopping = lifecycle.stop()
+    await eventually(async () => expect(await statuses()).toEqual([200, 503]))
+    stopped.resolve()
+    await stopping
+    await expect(statuses()).rejects.toThrow('fetch failed')
+  }, 30_000)
 })

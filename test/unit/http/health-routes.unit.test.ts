@@ -93,6 +93,16 @@ describe('health', () => {
     expect(faultsOf(ReadinessResponse, reply.json())).toEqual([])
   })
 
+  test('/readyz returns 503 while the process is starting', async () => {
+    const app = await appWith({})
+    app.hold()
+    const held = await app.inject({ url: '/readyz' })
+    expect(held.statusCode).toBe(503)
+    expect(held.json().checks.database).toEqual({ status: 'unhealthy', message: 'The process is starting.' })
+    app.serve()
+    expect((await app.inject({ url: '/readyz' })).statusCode).toBe(200)
+  })
+
   test('/readyz returns 503 while the process is stopping', async () => {
     const reply = await (await appWith({ isStopping: () => true })).inject({ url: '/readyz' })
     expect([reply.statusCode, reply.json().status]).toEqual([503, 'unhealthy'])
