@@ -19,12 +19,11 @@ import { createGuard } from '#shared/http/guard.ts'
 import { healthRoutes } from '#shared/http/health-routes.ts'
 import { createHttpApp, heldBytesFor, httpServer } from '#shared/http/http-app.ts'
 import type { EventAppender, EventReader } from '#shared/ports/event-log.ts'
-import type { IdempotencyKeys } from '#shared/ports/idempotency-keys.ts'
 import type { Part } from '#shared/runtime/lifecycle.ts'
 import type { Log } from '#shared/runtime/log.ts'
 import type { ProcessContext } from '#shared/runtime/run-process.ts'
 import { readVersion } from '#shared/runtime/version.ts'
-import { createAcceptImport } from './accept-import.ts'
+import { createAcceptImport, type IngestKeys } from './accept-import.ts'
 import type { IngestConfig } from './config.ts'
 import { importRoutes } from './import-routes.ts'
 import { createPlanner, createPlanWorkers } from './planning/planner.ts'
@@ -32,7 +31,7 @@ import { createVerifySignature } from './verify-signature.ts'
 
 /** The ports that a test may wrap, for example to end the process between two calls. */
 export type IngestPorts = {
-  readonly keys: IdempotencyKeys
+  readonly keys: IngestKeys
   readonly appender: EventAppender
   readonly reader: EventReader
 }
@@ -53,6 +52,7 @@ export function ingestParts(config: IngestConfig, log: Log, instrument: Instrume
     ...ports,
     planner,
     clock: systemClock,
+    monotonic: () => performance.now(),
     newJobId: randomUUID,
     pause: (ms) => pause(ms),
     leaseMs,

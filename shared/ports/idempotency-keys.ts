@@ -19,6 +19,8 @@ export type Claim = {
   readonly plan: PlanInputs
   readonly state: 'in_progress' | 'active'
   readonly leaseUntil: Instant
+  /** The end of the former holder's lease; null unless the claim was taken over. */
+  readonly formerLeaseUntil: Instant | null
   /** Fencing token: 1 for the first holder, one more for each take-over. Only the newest holder may finish. */
   readonly fence: number
   /** The 202 body, byte for byte; null while in progress. */
@@ -48,7 +50,10 @@ export type ClaimOutcome =
   | { readonly is: 'in_progress'; readonly claim: Claim }
   | { readonly is: 'conflict'; readonly createdAt: Timestamp }
 
-/** All methods throw `DependencyLost` when the store is unavailable, and treat an expired claim as absent. */
+/**
+ * All methods throw `DependencyLost` when the store is unavailable, and treat an expired claim as absent. A claim that
+ * ended with `DependencyLost` leaves nothing in the store, except if the process ends before the store is available.
+ */
 export interface IdempotencyKeys {
   /** Inserts, reads or takes over the claim. The payload hash is compared before the lease is checked. */
   claim(request: ClaimRequest, now: Instant): Promise<ClaimOutcome>
@@ -59,6 +64,11 @@ export interface IdempotencyKeys {
    * append the import later.
    */
   release(claim: Claim): Promise<void>
+}
+
+export interface ClaimLeases {
+  /** Makes the lease end `leaseMs` after `now`. Returns false when a later holder has the claim, or when it is finished. */
+  renew(claim: Claim, leaseMs: number, now: Instant): Promise<boolean>
 }
 
 export interface ClaimRecords {

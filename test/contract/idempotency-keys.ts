@@ -1,14 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import type {
-  Claim,
-  ClaimOutcome,
-  ClaimRecords,
-  ClaimRequest,
-  IdempotencyKeys,
-} from '#shared/ports/idempotency-keys.ts'
+import type * as port from '#shared/ports/idempotency-keys.ts'
+import type { Claim, ClaimOutcome, ClaimRequest } from '#shared/ports/idempotency-keys.ts'
 
-type Keys = IdempotencyKeys & ClaimRecords
+type Keys = port.IdempotencyKeys & port.ClaimLeases & port.ClaimRecords
 
 // Near the real time, because the TTL index of MongoDB uses the server clock.
 const now = Date.now()
@@ -69,6 +64,7 @@ function claiming(open: () => Keys) {
       state: 'in_progress',
       fence: 1,
       leaseUntil: leaseOver,
+      formerLeaseUntil: null,
       response: null,
       accessCount: 0,
       accessedAt: now,
@@ -157,7 +153,18 @@ function takingOver(open: () => Keys) {
     const first = await claimed(keys)
     const plan = { chunkSize: 7, maxContacts: 5, region: 'DE', phoneMetadataVersion: '9' }
     const second = await claimed(keys, { plan }, leaseOver)
-    expect(second).toEqual({ ...first, fence: 2, leaseUntil: leaseOver + leaseMs })
+    const leases = { leaseUntil: leaseOver + leaseMs, formerLeaseUntil: leaseOver }
+    expect(second).toEqual({ ...first, ...leases, fence: 2 })
+  })
+
+  test('only the present holder can renew its lease, and only before it finishes', async () => {
+    const keys = open()
+    const former = await claimed(keys)
+    expect(await keys.renew(former, leaseMs, now + 5)).toBe(true)
+    const newer = await claimed(keys, {}, leaseOver + 5)
+    expect([await keys.renew(former, leaseMs, now), await keys.renew(newer, leaseMs, now)]).toEqual([false, true])
+    await keys.finish(newer, 'response', leaseOver)
+    expect(await keys.renew(newer, leaseMs, leaseOver)).toBe(false)
   })
 
   test('exactly one of 100 simultaneous take-overs succeeds', async () => {

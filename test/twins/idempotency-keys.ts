@@ -1,13 +1,14 @@
 import type { Instant } from '#shared/ports/clock.ts'
 import type {
   Claim,
+  ClaimLeases,
   ClaimOutcome,
   ClaimRecords,
   ClaimRequest,
   IdempotencyKeys,
 } from '#shared/ports/idempotency-keys.ts'
 
-export function createMemoryIdempotencyKeys(): IdempotencyKeys & ClaimRecords {
+export function createMemoryIdempotencyKeys(): IdempotencyKeys & ClaimLeases & ClaimRecords {
   const claims = new Map<string, Claim>()
   const store = (claim: Claim): Claim => {
     claims.set(idOf(claim), claim)
@@ -33,7 +34,8 @@ export function createMemoryIdempotencyKeys(): IdempotencyKeys & ClaimRecords {
         return { is: 'replay', claim: counted }
       }
       if (stored.leaseUntil > now) return { is: 'in_progress', claim: stored }
-      return { is: 'yours', claim: store({ ...stored, fence: stored.fence + 1, leaseUntil: now + request.leaseMs }) }
+      const leases = { leaseUntil: now + request.leaseMs, formerLeaseUntil: stored.leaseUntil }
+      return { is: 'yours', claim: store({ ...stored, ...leases, fence: stored.fence + 1 }) }
     },
 
     async finish(claim, response, now) {
@@ -46,6 +48,13 @@ export function createMemoryIdempotencyKeys(): IdempotencyKeys & ClaimRecords {
     async release(claim) {
       const held = heldBy(claim)
       if (held?.state === 'in_progress') claims.delete(idOf(claim))
+    },
+
+    async renew(claim, leaseMs, now) {
+      const held = heldBy(claim)
+      if (held?.state !== 'in_progress') return false
+      store({ ...held, leaseUntil: now + leaseMs })
+      return true
     },
 
     async find(clientId, key, now) {
@@ -65,6 +74,7 @@ function freshClaim({ leaseMs, retentionMs, ...request }: ClaimRequest, now: Ins
     ...request,
     state: 'in_progress',
     leaseUntil: now + leaseMs,
+    formerLeaseUntil: null,
     fence: 1,
     response: null,
     accessCount: 0,

@@ -15,13 +15,16 @@ import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
 const deadlineMs = 3_000
 
 /**
- * Runs one call to the database. Throws `DependencyLost` when the database cannot be reached, cannot confirm the write
+ * Runs one call to the database. `deadline` is aborted when the caller no longer waits: no further step may begin. Throws `DependencyLost` when the database cannot be reached, cannot confirm the write
  * on a majority, or does not answer in time (3 s); the write may have happened. Rethrows other errors unchanged.
  */
-export async function callDatabase<T>(call: () => Promise<T>, withinMs = deadlineMs): Promise<T> {
+export async function callDatabase<T>(call: (deadline: AbortSignal) => Promise<T>, withinMs = deadlineMs): Promise<T> {
+  const deadline = new AbortController()
   try {
-    return await withDeadline<T, never>(call(), withinMs, () => {
-      throw new DependencyLost('database', new Error(`No answer within ${withinMs} ms.`))
+    return await withDeadline<T, never>(call(deadline.signal), withinMs, () => {
+      const lost = new DependencyLost('database', new Error(`No answer within ${withinMs} ms.`))
+      deadline.abort(lost)
+      throw lost
     })
   } catch (error) {
     throw isDatabaseLost(error) ? new DependencyLost('database', error) : error

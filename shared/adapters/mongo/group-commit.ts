@@ -3,9 +3,12 @@ export type GroupCommitOptions<In, Out> = {
   readonly maxGroup: number
 }
 
-/** Group commit: runs one call at a time. Inputs that arrive during a call share the next call. */
+/**
+ * Group commit: runs one call at a time. Inputs that arrive during a call share the next call. An input whose deadline is
+ * aborted before its call begins is not written; its promise rejects with the reason.
+ */
 export function createGroupCommit<In, Out>({ write, maxGroup }: GroupCommitOptions<In, Out>) {
-  type Waiting = PromiseWithResolvers<Out> & { readonly input: In }
+  type Waiting = PromiseWithResolvers<Out> & { readonly input: In; readonly deadline: AbortSignal | null }
   const queue: Waiting[] = []
   let isWriting = false
 
@@ -21,13 +24,19 @@ export function createGroupCommit<In, Out>({ write, maxGroup }: GroupCommitOptio
   }
 
   function start(): void {
-    if (isWriting || queue.length === 0) return
+    if (isWriting) return
+    const group: Waiting[] = []
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      if (next.deadline?.aborted) next.reject(next.deadline.reason)
+      else if (group.push(next) === maxGroup) break
+    }
+    if (group.length === 0) return
     isWriting = true
-    void writeGroup(queue.splice(0, maxGroup))
+    void writeGroup(group)
   }
 
-  return function commit(input: In): Promise<Out> {
-    const waiting = { input, ...Promise.withResolvers<Out>() }
+  return function commit(input: In, deadline: AbortSignal | null = null): Promise<Out> {
+    const waiting = { input, deadline, ...Promise.withResolvers<Out>() }
     queue.push(waiting)
     start()
     return waiting.promise

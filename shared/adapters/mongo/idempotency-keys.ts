@@ -7,52 +7,36 @@ import {
   MongoBulkWriteError,
   MongoServerError,
 } from 'mongodb'
-import type { Timestamp } from '#schemas/primitives.ts'
 import type { Instant } from '#shared/ports/clock.ts'
 import type {
   Claim,
+  ClaimLeases,
   ClaimOutcome,
   ClaimRecords,
   ClaimRequest,
   IdempotencyKeys,
 } from '#shared/ports/idempotency-keys.ts'
+import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
 import { callDatabase } from './call-database.ts'
+import type { ClaimDocument } from './claim-document.ts'
 import { createGroupCommit } from './group-commit.ts'
+import { createLostClaims, type LostClaims } from './lost-claims.ts'
 
 export const idempotencyKeysCollection = 'idempotency_keys'
 
-type ClaimDocument = {
-  /** `client id:key`. A client id has no colon, so the first colon is the separator. */
-  _id: string
-  payload_hash: string
-  job_id: string
-  correlation_id: string
-  created_at: Timestamp
-  plan: { chunk_size: number; max_contacts: number; region: string; phone_metadata_version: string }
-  state: 'in_progress' | 'active'
-  /** Random id of the call that made the current claim. Each caller compares this id with its own. */
-  holder: string
-  fence: number
-  lease_until: Date
-  response: string | null
-  access_count: number
-  accessed_at: Date
-  expires_at: Date
-}
-
 /** One document per client and key. Times are from the caller's clock; only deletion uses the server's clock. */
-export function createMongoIdempotencyKeys({ db }: { readonly db: Db }): IdempotencyKeys & ClaimRecords {
+export function createMongoIdempotencyKeys({ db }: { readonly db: Db }): IdempotencyKeys & ClaimLeases & ClaimRecords {
   const keys = db.collection<ClaimDocument>(idempotencyKeysCollection)
-  const insertClaim = createGroupCommit({ write: insertClaims(keys), maxGroup })
+  const lost = createLostClaims(keys)
+  const holders = new WeakMap<Claim, string>()
+  const claimDocument = createClaimDocument(keys, lost)
   const finishClaim = createGroupCommit({ write: finishClaims(keys), maxGroup })
   return {
     async claim(request, now) {
       const holder = randomUUID()
-      const fresh = freshClaim(request, holder, now)
-      const document = await callDatabase(async () =>
-        (await insertClaim(fresh)) ? fresh : claimOrRead(keys, request, holder, now),
-      )
-      return outcomeFor(document, request, holder)
+      const outcome = outcomeFor(await claimDocument(request, holder, now), request, holder)
+      if (outcome.is === 'yours') holders.set(outcome.claim, holder)
+      return outcome
     },
 
     async finish(claim, response, now) {
@@ -60,7 +44,18 @@ export function createMongoIdempotencyKeys({ db }: { readonly db: Db }): Idempot
     },
 
     async release(claim) {
-      await callDatabase(() => keys.deleteOne({ ...heldBy(claim), state: 'in_progress' }))
+      const removed = callDatabase(() => keys.deleteOne({ ...heldBy(claim), state: 'in_progress' }))
+      await removed.catch((error: unknown) => {
+        const holder = holders.get(claim)
+        if (error instanceof DependencyLost && holder !== undefined) lost.add(idOf(claim.clientId, claim.key), holder)
+        throw error
+      })
+    },
+
+    async renew(claim, leaseMs, now) {
+      const update = { $set: { lease_until: new Date(now + leaseMs) } }
+      const held = { ...heldBy(claim), state: 'in_progress' } as const
+      return (await callDatabase(() => keys.updateOne(held, update))).matchedCount === 1
     },
 
     async find(clientId, key, now) {
@@ -74,6 +69,35 @@ export function createMongoIdempotencyKeys({ db }: { readonly db: Db }): Idempot
       const claim = document && claimOf(document)
       return claim?.clientId === clientId ? claim : null
     },
+  }
+}
+
+/** Claims the key or returns the document of another holder. What was not answered in time leaves no claim. */
+function createClaimDocument(keys: Collection<ClaimDocument>, lost: LostClaims) {
+  const sent = new WeakSet<ClaimDocument>()
+  const insert = insertClaims(keys)
+  const insertClaim = createGroupCommit({
+    write: (claims: readonly ClaimDocument[]) => {
+      for (const claim of claims) sent.add(claim)
+      return insert(claims)
+    },
+    maxGroup,
+  })
+  return async function claimDocument(request: ClaimRequest, holder: string, now: Instant): Promise<ClaimDocument> {
+    const fresh = freshClaim(request, holder, now)
+    try {
+      return await callDatabase(async (deadline) => {
+        if (await insertClaim(fresh, deadline)) return fresh
+        for (;;) {
+          const found = await claimOrRead(keys, { request, holder, now, deadline })
+          if (!lost.has(found.holder)) return found
+          await lost.remove()
+        }
+      })
+    } catch (error) {
+      if (error instanceof DependencyLost && sent.has(fresh)) lost.add(fresh._id, holder)
+      throw error
+    }
   }
 }
 
@@ -119,14 +143,21 @@ const finishClaims = (keys: Collection<ClaimDocument>) => async (finishes: reado
   )
 }
 
+type ClaimCall = {
+  readonly request: ClaimRequest
+  readonly holder: string
+  readonly now: Instant
+  readonly deadline: AbortSignal
+}
+
 /** Called for an existing key. Upserts, because the server may delete the expired document at any time. */
 async function claimOrRead(
   keys: Collection<ClaimDocument>,
-  request: ClaimRequest,
-  holder: string,
-  now: Instant,
+  call: ClaimCall,
   collisionsLeft = 3,
 ): Promise<ClaimDocument> {
+  const { request, holder, now, deadline } = call
+  deadline.throwIfAborted()
   try {
     const document = await keys.findOneAndUpdate(
       { _id: idOf(request.clientId, request.key) },
@@ -138,7 +169,7 @@ async function claimOrRead(
   } catch (error) {
     const collided = error instanceof MongoServerError && error.code === duplicateKey
     if (!collided || collisionsLeft === 0) throw error
-    return claimOrRead(keys, request, holder, now, collisionsLeft - 1)
+    return claimOrRead(keys, call, collisionsLeft - 1)
   }
 }
 
@@ -146,7 +177,10 @@ function claimUpdate(request: ClaimRequest, holder: string, now: Instant): Docum
   const at = new Date(now)
   const absentOrExpired = { $or: [{ $eq: [{ $type: '$state' }, 'missing'] }, { $lte: ['$expires_at', at] }] }
   const counted = { access_count: { $add: ['$access_count', 1] }, accessed_at: { $max: ['$accessed_at', at] } }
-  const takenOver = { holder, fence: { $add: ['$fence', 1] }, lease_until: new Date(now + request.leaseMs) }
+  const takenOver = {
+    ...{ holder, fence: { $add: ['$fence', 1] } },
+    ...{ lease_until: new Date(now + request.leaseMs), former_lease_until: '$lease_until' },
+  }
   const next = firstThatApplies(
     [absentOrExpired, { $literal: freshClaim(request, holder, now) }],
     [{ $ne: ['$payload_hash', { $literal: request.payloadHash }] }, unchanged],
@@ -219,6 +253,7 @@ function claimOf(document: ClaimDocument): Claim {
     },
     state: document.state,
     leaseUntil: document.lease_until.getTime(),
+    formerLeaseUntil: document.former_lease_until?.getTime() ?? null,
     fence: document.fence,
     response: document.response,
     accessCount: document.access_count,

@@ -57,6 +57,7 @@ export async function createMemoryApp(given: Options = {}): Promise<MemoryApp> {
     reader: log,
     planner,
     clock: systemClock,
+    monotonic: () => performance.now(),
     newJobId: randomUUID,
     pause: () => Promise.reject(new Error('A request waited for another request with the same key.')),
     leaseMs: 30_000,

@@ -17,7 +17,7 @@ function setUp() {
 describe('a group commit', () => {
   it('writes the first input at once and later inputs together, each with its own result', async () => {
     const { commit, calls, groups } = setUp()
-    const answers = Promise.all([1, 2, 3].map(commit))
+    const answers = Promise.all([1, 2, 3].map((input) => commit(input)))
     expect(groups()).toEqual([[1]])
     calls[0]?.end()
     await expect.poll(groups).toEqual([[1], [2, 3]])
@@ -27,7 +27,7 @@ describe('a group commit', () => {
 
   it('limits the size of a group', async () => {
     const { commit, calls, groups } = setUp()
-    const answers = Promise.all([1, 2, 3, 4, 5].map(commit))
+    const answers = Promise.all([1, 2, 3, 4, 5].map((input) => commit(input)))
     calls[0]?.end()
     await expect.poll(groups).toEqual([[1], [2, 3, 4]])
     calls[1]?.end()
@@ -45,5 +45,21 @@ describe('a group commit', () => {
     await expect.poll(groups).toEqual([[1], [2]])
     calls[1]?.end()
     expect(await second).toBe('wrote 2')
+  })
+
+  it('does not write an input whose deadline has passed while it waited', async () => {
+    const { commit, calls, groups } = setUp()
+    const deadline = new AbortController()
+    const first = commit(1, deadline.signal)
+    const late = [2, 3, 4].map((input) => commit(input, deadline.signal))
+    const other = commit(5)
+    const fault = new Error('late')
+    deadline.abort(fault)
+    calls[0]?.end()
+    expect(await first).toBe('wrote 1')
+    for (const one of late) await expect(one).rejects.toBe(fault)
+    await expect.poll(groups).toEqual([[1], [5]])
+    calls[1]?.end()
+    expect(await other).toBe('wrote 5')
   })
 })

@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { topics } from '#schemas/events/catalogue.ts'
-import { createAcceptImport, type ImportRequest } from '#services/ingest/accept-import.ts'
+import { createAcceptImport, type ImportRequest, type IngestKeys } from '#services/ingest/accept-import.ts'
 import { plan } from '#services/ingest/planning/plan.ts'
 import type { Planner } from '#services/ingest/planning/planner.ts'
 import { phoneMetadataVersion } from '#shared/domain/phone.ts'
-import type { EventAppender } from '#shared/ports/event-log.ts'
-import type { IdempotencyKeys } from '#shared/ports/idempotency-keys.ts'
+import type { EventAppender, EventReader, LogRecord } from '#shared/ports/event-log.ts'
+import { eventually } from '#test/support/eventually.ts'
 import { createMemoryEventLog } from '#test/twins/event-log.ts'
 import { createMemoryIdempotencyKeys } from '#test/twins/idempotency-keys.ts'
 
+const topic = topics.imports.name
 const leaseMs = 30_000
 const body = Buffer.from(JSON.stringify([{ phone: '+79991234567' }, { phone: 'x' }]))
 const request: ImportRequest = {
@@ -25,26 +26,33 @@ type Process = {
   readonly plan?: Planner['plan']
   readonly maxContacts?: number
   readonly appender?: EventAppender
-  readonly keys?: IdempotencyKeys
+  readonly keys?: IngestKeys
+  readonly reader?: EventReader
 }
 
 function setUp() {
-  const clock = { time: Date.parse('2026-01-01T00:00:00.000Z'), now: () => clock.time }
+  /** The wall clock differs from the monotonic clock by `offset`. */
+  const clock = {
+    ...{ time: Date.parse('2026-01-01T00:00:00.000Z'), offset: 0 },
+    now: () => clock.time + clock.offset,
+    monotonic: () => clock.time,
+  }
   const log = createMemoryEventLog({ now: clock.now })
   const keys = createMemoryIdempotencyKeys()
   const ingest = (own: Process = {}) =>
     createAcceptImport({
       keys: own.keys ?? keys,
       appender: own.appender ?? log,
-      reader: log,
+      reader: own.reader ?? log,
       planner: { plan: own.plan ?? (async (planRequest) => plan(planRequest)) },
       clock,
+      monotonic: clock.monotonic,
       newJobId: randomUUID,
       pause: async (ms) => {
         clock.time += ms
       },
       leaseMs,
-      retentionMs: 3_600_000,
+      retentionMs: 30 * 24 * 3_600_000,
       waitMs: 1_000,
       maxContacts: own.maxContacts ?? 100,
     })
@@ -195,6 +203,91 @@ describe('accept import', () => {
     expect(await expiring(request)).toMatchObject({ is: 'accepted', replayed: false })
     expect(records()).toHaveLength(2)
     expect(await keys.find('cl_1', 'k1', clock.now())).toBe(null)
+  })
+
+  it('a duplicate that waits only reads, and waits no longer when the clock is set back', async () => {
+    const { ingest, keys, clock } = setUp()
+    const planning = Promise.withResolvers<never>()
+    const first = ingest({ plan: () => planning.promise })(request)
+    const counts = { claims: 0, reads: 0 }
+    const waiting = ingest({
+      keys: {
+        ...keys,
+        claim(...given) {
+          counts.claims += 1
+          return keys.claim(...given)
+        },
+        find(...given) {
+          counts.reads += 1
+          if (counts.reads === 3) clock.offset = -10_000
+          return keys.find(...given)
+        },
+      },
+    })
+    expect(await waiting(request)).toEqual({ is: 'in_progress' })
+    expect(counts).toEqual({ claims: 1, reads: 10 })
+    planning.reject(new Error('The worker died.'))
+    await expect(first).rejects.toThrow()
+  })
+
+  it('a take-over reads the log only until former appends have ended, and keeps its lease meanwhile', async () => {
+    const { ingest, keys, clock, log } = setUp()
+    log.failNextAppend(ambiguous(false))
+    await ingest()(request)
+    clock.time += 7 * 24 * 3_600_000
+    let [read, lostLeases] = [0, 0]
+    const place = { topic, partition: 0, offset: 0, appendedAt: 0 }
+    const other: LogRecord = { ...place, key: 'other', headers: {}, header: () => undefined, value: null }
+    const reader: EventReader = {
+      async *read(_topic, _partition, since) {
+        for (let appendedAt = since; appendedAt < clock.now(); appendedAt += 1_000) {
+          clock.time += 1_000
+          read += 1
+          const claim = await keys.find('cl_1', 'k1', clock.now())
+          if (claim !== null && claim.leaseUntil <= clock.now()) lostLeases += 1
+          yield { ...other, appendedAt }
+        }
+      },
+    }
+    expect(await ingest({ reader })(request)).toMatchObject({ is: 'accepted', replayed: false })
+    expect(read).toBeLessThan(200)
+    expect(lostLeases).toBe(0)
+  })
+
+  it('a take-over that reads for a long time answers in_progress, and a later request gets the response', async () => {
+    const { ingest, clock, log } = setUp()
+    log.failNextAppend(ambiguous(true))
+    await ingest()(request)
+    clock.time += leaseMs
+    const reading = Promise.withResolvers<void>()
+    const reader: EventReader = {
+      async *read(...given) {
+        await reading.promise
+        yield* log.read(...given)
+      },
+    }
+    expect(await ingest({ reader })(request)).toEqual({ is: 'in_progress' })
+    expect(await ingest()(request)).toEqual({ is: 'in_progress' })
+    reading.resolve()
+    await eventually(async () => expect(await ingest()(request)).toMatchObject({ is: 'accepted', replayed: true }))
+  })
+
+  it('a holder whose lease ended while it planned appends nothing after a take-over', async () => {
+    const { ingest, clock, records } = setUp()
+    const [planning, asleep] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const late = ingest({
+      async plan(planRequest) {
+        planning.resolve()
+        await asleep.promise
+        return plan(planRequest)
+      },
+    })(request)
+    await planning.promise
+    clock.time += leaseMs
+    expect(await ingest()(request)).toMatchObject({ is: 'accepted', replayed: false })
+    asleep.resolve()
+    expect(await late).toEqual({ is: 'in_progress' })
+    expect(records()).toHaveLength(2)
   })
 
   it('the second of two simultaneous requests waits and replays the response of the first', async () => {
