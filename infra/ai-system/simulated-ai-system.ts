@@ -1,5 +1,11 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { answer } from './answer.ts'
@@ -26,7 +32,12 @@ export type SimulatedAiSystemOptions = {
 }
 
 /** A request with a valid chunk. `status` is null when the request was not answered. */
-export type ReceivedCall = { readonly body: Buffer; readonly receivedAt: number; readonly status: number | null }
+export type ReceivedCall = {
+  readonly body: Buffer
+  readonly headers: IncomingHttpHeaders
+  readonly receivedAt: number
+  readonly status: number | null
+}
 
 export type SimulatedAiSystem = {
   /** The base URL. POST accepts chunks at any path. */
@@ -62,7 +73,7 @@ export async function startSimulatedAiSystem(options: SimulatedAiSystemOptions =
     const receivedAt = Date.now()
     const onStatus = (status: number | null) => {
       counting.answered(entry, chunk.size, status)
-      options.onCall?.({ body, receivedAt, status })
+      options.onCall?.({ body, headers: request.headers, receivedAt, status })
     }
     answer({ response, behaviour, onStatus })
   }

@@ -31,8 +31,8 @@ type Victim = {
 export async function applyFault(fault: Fault, scene: Scene): Promise<void> {
   const { action, lastsMs, target } = fault
   const { mongodb } = scene.cluster
-  if (action === 'step_down') return stepDown(scene.cluster)
-  if (action === 'roll_back') return rollBack(mongodb, lastsMs)
+  if (action === 'step_down') return stepDown(target, scene.cluster)
+  if (action === 'roll_back') return rollBack(mongodb, { old: await currentIndex(target, scene.cluster), lastsMs })
   const victim = await victimOf(target, scene)
   if (action === 'kill' || action === 'stop') {
     await victim[action]()
@@ -89,8 +89,8 @@ async function currentIndex({ is }: Target, { kafka, mongodb, surroundings }: Ow
   return found.value
 }
 
-async function stepDown({ mongodb }: OwnCluster): Promise<void> {
+async function stepDown(target: Target, cluster: OwnCluster): Promise<void> {
   const step = { replSetStepDown: 5, secondaryCatchUpPeriodSecs: 3 }
   // The command fails when no secondary has caught up, or another election is in progress. The next one may succeed.
-  await mongodb.command(await mongodb.primary(), step).catch(() => {})
+  await cluster.mongodb.command(await currentIndex(target, cluster), step).catch(() => {})
 }

@@ -1,13 +1,11 @@
 import { randomInt } from 'node:crypto'
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { untilAborted } from '#shared/runtime/deadline.ts'
 import { startCluster } from '../backing-services/cluster/start-cluster.ts'
 import { runAsProcess } from '../start/run-as-process.ts'
 import { describeFault } from './fault.ts'
 import { figuresOf } from './figures.ts'
 import { violationsOf } from './invariants/check-invariants.ts'
+import { keepLogs } from './keep-logs.ts'
 import { readOptions } from './options.ts'
 import { randomSchedule } from './random-schedule.ts'
 import { type RunResult, run } from './run.ts'
@@ -55,12 +53,6 @@ function report(result: RunResult, seed: number, minutes: number): void {
   }
   const verdict = violations.length === 0 ? 'every promise held' : `${violations.length} promises were broken`
   say(`\nVerdict: ${verdict} (seed ${seed}, ${minutes} min, ${result.applied.length} faults).`)
-}
-
-function keepLogs({ outputs }: RunResult): string {
-  const directory = mkdtempSync(join(tmpdir(), 'contact-import-chaos-'))
-  for (const [name, output] of outputs) writeFileSync(join(directory, `${name}.log`), output)
-  return directory
 }
 
 function say(line: string): void {

@@ -5,11 +5,13 @@ const electionWithinMs = 60_000
 const rollBackWithinMs = 60_000
 
 /**
- * The primary takes writes for `lastsMs` that no other member gets. Then the primary is cut off (SIGSTOP) until the others
+ * The primary `old` takes writes for `lastsMs` that no other member gets. Then the primary is cut off (SIGSTOP) until the others
  * have elected a new one. When it comes back, it rolls those writes back. Rejects when nothing was rolled back.
  */
-export async function rollBack(mongodb: MongodbCluster, lastsMs: number): Promise<void> {
-  const old = await mongodb.primary()
+export async function rollBack(
+  mongodb: MongodbCluster,
+  { old, lastsMs }: { readonly old: number; readonly lastsMs: number },
+): Promise<void> {
   const others = mongodb.members.flatMap((_, index) => (index === old ? [] : [index]))
   const replicate = (mode: 'alwaysOn' | 'off') =>
     Promise.all(others.map((index) => mongodb.command(index, { configureFailPoint: 'stopReplProducer', mode })))

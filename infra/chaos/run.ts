@@ -12,7 +12,7 @@ import { type Load, startLoad } from './load.ts'
 import { type Proxies, startProxies } from './proxies.ts'
 import { readLog } from './read-log.ts'
 import { type ServiceGroup, startServices } from './service-group.ts'
-import { startSink } from './sink.ts'
+import { signingSecret, startSink } from './sink.ts'
 import { startViewer, type Viewer } from './viewer.ts'
 
 export type RunOptions = {
@@ -51,7 +51,7 @@ const defaultScript: Script = {
   ],
   otherwise: { delay_ms: 20 },
 }
-const settleWithinMs = 180_000
+const settleWithinMs = 120_000
 const preload = pathToFileURL(join(import.meta.dirname, 'connect-through-proxies.ts')).href
 
 /**
@@ -63,7 +63,7 @@ export async function run(options: RunOptions): Promise<RunResult> {
   await using started = new AsyncDisposableStack()
   const surroundings = await createTestEnvironment(cluster.kafka.brokers, cluster.mongodb.url)
   started.defer(() => surroundings.mongo.close())
-  await cluster.kafka.untilInSync()
+  await untilInSync(cluster)
   const sink = started.adopt(await startSink(script, seed), (one) => one.stop())
   const proxies = new Map<string, Proxies>()
   if (options.proxied === true) {
@@ -84,7 +84,7 @@ export async function run(options: RunOptions): Promise<RunResult> {
   const { apiKey } = surroundings
   const viewer = startViewer({ urls: urlsOf('query'), apiKey, random: createRandom(seed + 1) })
   started.defer(() => viewer.stop())
-  const importsPerSecond = options.importsPerSecond ?? 8
+  const importsPerSecond = options.importsPerSecond ?? 6
   const onAccepted = viewer.watch
   const load = startLoad({ urls: urlsOf('ingest'), apiKey, seed, importsPerSecond, onAccepted })
   started.defer(() => load.stop(0))
@@ -118,6 +118,7 @@ function environmentOf({ environment }: TestEnvironment, aiSystemUrl: string, pr
   return {
     ...environment,
     AI_SYSTEM_URL: aiSystemUrl,
+    AI_SYSTEM_SIGNING_SECRET: signingSecret,
     CHUNK_SIZE: '20',
     ...(proxies && { NODE_OPTIONS: `--import ${preload}`, PROXY_PORTS: JSON.stringify(proxies.ports) }),
   }
@@ -128,7 +129,7 @@ async function applyAll(
   { faults, onFault }: RunOptions,
 ): Promise<readonly AppliedFault[]> {
   const begin = performance.now()
-  return Promise.all(
+  const results = await Promise.allSettled(
     faults.map(async (fault) => {
       await pauseFor(begin + fault.atMs - performance.now())
       onFault?.(fault)
@@ -137,12 +138,18 @@ async function applyAll(
       return { fault, from, to: Date.now() }
     }),
   )
+  // Only now, because the other faults would start services again that this run has stopped.
+  const failed = results.find((result) => result.status === 'rejected')
+  if (failed !== undefined) throw failed.reason
+  return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
 }
+
+const untilInSync = ({ kafka, mongodb }: Cluster) => Promise.all([kafka.untilInSync(), mongodb.untilInSync()])
 
 type Settling = { readonly cluster: Cluster; readonly load: Load; readonly viewer: Viewer }
 
 async function settle({ cluster, load, viewer }: Settling) {
-  await Promise.all([cluster.kafka.untilInSync(), cluster.mongodb.untilInSync()])
+  await untilInSync(cluster)
   const healedAt = performance.now()
   await load.stop(settleWithinMs)
   const finalJobs = await viewer.finalJobs(settleWithinMs)

@@ -16,7 +16,7 @@ export type Viewer = {
   finalJobs(withinMs: number): Promise<ReadonlyMap<string, JobResponse>>
 }
 
-const everyMs = 40
+const everyMs = 60
 const recentJobs = 40
 const requestWithinMs = 10_000
 

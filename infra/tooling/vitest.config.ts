@@ -80,8 +80,8 @@ export default defineConfig({
           name: 'cluster',
           include: ['test/**/*.cluster.test.ts'],
           fileParallelism: false,
-          testTimeout: 300_000,
-          hookTimeout: 180_000,
+          testTimeout: 480_000,
+          hookTimeout: 240_000,
         },
       },
       {

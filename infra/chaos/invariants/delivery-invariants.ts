@@ -46,11 +46,11 @@ const noOutcomeWithoutChunk: Invariant = (_, { planned, outcomes }) =>
     .map((chunk) => `Chunk ${chunk} has an outcome but no plan.`)
 
 const noCallAfterSuccess: Invariant = ({ calls, zombieWindows }, { outcomes }) =>
-  calls.flatMap(({ jobId, chunkIndex, receivedAt }) => {
+  calls.flatMap(({ jobId, chunkIndex, sentAt }) => {
     const chunk = chunkKeyOf(jobId, chunkIndex)
     const success = outcomes.get(chunk)?.find(({ event }) => event.type === 'ChunkSent')
-    if (success === undefined || receivedAt <= success.appendedAt || isWithin(zombieWindows, receivedAt)) return []
-    return [`Chunk ${chunk} was delivered again ${receivedAt - success.appendedAt} ms after its success was logged.`]
+    if (success === undefined || sentAt <= success.appendedAt || isWithin(zombieWindows, sentAt)) return []
+    return [`Chunk ${chunk} was delivered again ${sentAt - success.appendedAt} ms after its success was logged.`]
   })
 
 export const deliveryInvariants: Invariants = {

@@ -27,12 +27,13 @@ export type Answer = {
   readonly jobId: string | null
 }
 
-/** One request at the AI system. `status` is null when it was not answered. */
+/** One request at the AI system. `status` is null when it was not answered, `sentAt` the latest time it was sent at. */
 export type SinkCall = {
   readonly jobId: string
   readonly chunkIndex: number
   readonly phones: readonly string[]
-  readonly receivedAt: Instant
+  /** Not the time of arrival: the AI system may read a request long after its sender has given it up. */
+  readonly sentAt: Instant
   readonly status: number | null
 }
 

@@ -45,9 +45,9 @@ export function soundRun(): RunFacts {
     log: entries,
     unreadable,
     calls: jobIds.flatMap((jobId, job) => [
-      ...(job === 1 ? [call(jobId, 0, { receivedAt: 210, status: 503 })] : []),
-      call(jobId, 0, { receivedAt: 710, status: 200 }),
-      call(jobId, 1, { receivedAt: 220, status: 200 }),
+      ...(job === 1 ? [call(jobId, 0, { sentAt: 210, status: 503 })] : []),
+      call(jobId, 0, { sentAt: 710, status: 200 }),
+      call(jobId, 1, { sentAt: 220, status: 200 }),
     ]),
     views: jobs.flatMap((job) => [
       { jobId: job.job_id, sentAt: begin + 105, answeredAt: begin + 110, status: 200, job: pendingOf(job) },
@@ -120,12 +120,12 @@ export const answer = (ms: number, status: number | null, jobId: string | null =
 export const call = (
   jobId: string,
   chunkIndex: number,
-  { receivedAt, status }: { readonly receivedAt: number; readonly status: number | null },
+  { sentAt, status }: { readonly sentAt: number; readonly status: number | null },
 ): SinkCall => ({
   jobId,
   chunkIndex,
   phones: phones.slice(chunkIndex * chunkSize, (chunkIndex + 1) * chunkSize),
-  receivedAt: begin + receivedAt,
+  sentAt: begin + sentAt,
   status,
 })
 

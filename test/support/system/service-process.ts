@@ -46,10 +46,14 @@ export async function startServiceProcess(
     env: { ...variables, ...environment, HTTP_PORT: String(port) },
     keptOutput: Number.POSITIVE_INFINITY,
   })
-  await eventually(async () => {
+  const hasStarted = async () => {
     if (!child.isRunning()) return
     const readiness = await (await fetch(`${url}/readyz`)).text()
     if (readiness.includes('The process is starting.')) throw new Error(`${file} is still starting.`)
+  }
+  await eventually(hasStarted, { withinMs: 90_000 }).catch(async (error: unknown) => {
+    await child.stop(0)
+    throw error
   })
   if (!child.isRunning()) throw new Error(`${file} ended:\n${child.output()}`)
   return {

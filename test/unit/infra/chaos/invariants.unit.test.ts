@@ -114,7 +114,7 @@ const bugs: readonly (readonly [promise: keyof typeof invariants, bug: string, f
   [
     'the contacts arrive as planned',
     'a chunk of an import that was refused',
-    { ...run, calls: [...run.calls, call('00000000-0000-4000-8000-000000000009', 0, { receivedAt: 1, status: 200 })] },
+    { ...run, calls: [...run.calls, call('00000000-0000-4000-8000-000000000009', 0, { sentAt: 1, status: 200 })] },
   ],
   ['a chunk has one outcome', 'a second success', withEntry(run, entry(sent(one, 0, 2, 20_000), { offset: 100 }))],
   ['a chunk has one outcome', 'sent, then failed', withEntry(run, entry(failed(one, 0, 2, 20_000), { offset: 100 }))],
@@ -126,7 +126,7 @@ const bugs: readonly (readonly [promise: keyof typeof invariants, bug: string, f
   [
     'no chunk is delivered after its success was logged',
     'a forgotten outcome',
-    { ...run, calls: [...run.calls, call(one, 0, { receivedAt: 15_000, status: 200 })] },
+    { ...run, calls: [...run.calls, call(one, 0, { sentAt: 15_000, status: 200 })] },
   ],
   ['an accepted job is found by GET', 'a 404 after the 202', withView(run, null, 404)],
   ['every accepted job finishes', 'a stuck projector', withJob(run, { status: 'processing', completed_at: null })],
@@ -177,7 +177,7 @@ describe('what the invariants allow', () => {
   })
 
   it('a second delivery and a second outcome while a woken dispatcher ends its calls', () => {
-    const again = { ...run, calls: [...run.calls, call(one, 0, { receivedAt: 15_000, status: 200 })] }
+    const again = { ...run, calls: [...run.calls, call(one, 0, { sentAt: 15_000, status: 200 })] }
     expect(
       violationsOf({ ...withEntry(again, entry(sent(one, 0, 2, 20_000), { offset: 100 })), zombieWindows }),
     ).toEqual({})
