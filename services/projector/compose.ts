@@ -58,10 +58,15 @@ export function projectorParts(config: ProjectorConfig, log: Log, instrument: In
     storeOf: (collection) => createMongoImportJobs({ db, collection }),
     appender: lane,
   })
+  const meter = telemetry.getMeter(groupId)
+  const setAside = meter.createCounter('projector.events.set_aside', {
+    description: 'Events that are missing in the read model because they cannot be applied to their job',
+  })
   const projector = createProjector({
     subscription,
     collections: collectionsOf(createMongoProjections({ db }), storeOf),
     announceFinishedJobs: createAnnounceFinishedJobs({ appender }),
+    onEventSetAside: ({ topic, partition }) => setAside.add(1, { topic, partition }),
     log,
   })
   const parts: readonly Part[] = [
@@ -76,7 +81,7 @@ export function projectorParts(config: ProjectorConfig, log: Log, instrument: In
       log,
     }),
   ]
-  observeUnreadablePartitions(telemetry.getMeter(groupId), subscription.unreadable)
+  observeUnreadablePartitions(meter, subscription.unreadable)
   return {
     parts,
     checks: { database: () => mongo.probe(1_500), event_log: () => probe.probe(1_500) },

@@ -15,6 +15,8 @@ type Batch = {
   readonly stored: readonly Position[]
   /** Called before the documents of finished jobs are saved. A repeated batch calls it again with the same jobs. */
   readonly announceFinishedJobs?: AnnounceFinishedJobs
+  /** Called once for each event that cannot be applied, after the positions have advanced. */
+  readonly onSetAside: (event: JobEvent, error: unknown) => void
 }
 
 /** Rejects when a job could not be announced. The caller then repeats the batch. */
@@ -27,15 +29,18 @@ const maxRounds = 20
  * Applies records of one partition number to the documents, then advances the positions. Idempotent: each document
  * stores its applied offsets, and positions are written last. Returns the stored positions, or null when the database
  * was restored to an earlier state. After null, the caller must read again from the stored positions; this call wrote
- * no document that lacks an event.
+ * no document that lacks an event. An event whose fold throws is left out: the fold is pure, so that a repeat of the
+ * call would throw again and block the partition.
  */
 export async function foldBatch({
   store,
   items,
   stored,
   announceFinishedJobs,
+  onSetAside,
 }: Batch): Promise<readonly Position[] | null> {
   const byJob = groupByJob(items)
+  const setAside = new Map<JobEvent, unknown>()
   let known = stored
   let unsaved = [...byJob.keys()]
   for (let round = 1; unsaved.length > 0; round += 1) {
@@ -45,7 +50,7 @@ export async function foldBatch({
     const found = await store.positions(known)
     if (isBehind(found, known)) return null
     known = found
-    const changes = unsaved.flatMap((jobId) => changeOf(documents.get(jobId) ?? null, byJob.get(jobId) ?? []))
+    const changes = unsaved.flatMap((jobId) => changeOf(documents.get(jobId) ?? null, byJob.get(jobId) ?? [], setAside))
     const finished = changes.filter(
       ({ document }) => isFinished(document) && !isFinished(documents.get(document._id) ?? null),
     )
@@ -58,7 +63,9 @@ export async function foldBatch({
     to,
     from: offsetAt(known, topicPartition),
   }))
-  return (await store.advance(advances)) ? reached : null
+  if (!(await store.advance(advances))) return null
+  for (const [event, error] of setAside) onSetAside(event, error)
+  return reached
 }
 
 /**
@@ -79,9 +86,19 @@ export async function openPositions(
 export const isBehind = (found: readonly Position[], known: readonly Position[]): boolean =>
   known.some((one) => (offsetAt(found, one) ?? -1) < one.offset)
 
-function changeOf(stored: ImportJobDocument | null, events: readonly JobEvent[]): JobChange[] {
+function changeOf(
+  stored: ImportJobDocument | null,
+  events: readonly JobEvent[],
+  setAside: Map<JobEvent, unknown>,
+): JobChange[] {
   let document = stored
-  for (const event of events) document = evolve(document, event)
+  for (const event of events) {
+    try {
+      document = evolve(document, event)
+    } catch (error) {
+      setAside.set(event, error)
+    }
+  }
   if (document === null || document === stored) return []
   return [{ document, foldedFrom: stored?.applied ?? null }]
 }

@@ -1,4 +1,5 @@
-import type { TopicName } from '#schemas/events/catalogue.ts'
+import { type TopicName, topics } from '#schemas/events/catalogue.ts'
+import type { JobEvent } from '#shared/domain/projections/import-job.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
 import type { Position, Subscription, TopicPartition } from '#shared/ports/subscription.ts'
 import type { Log } from '#shared/runtime/log.ts'
@@ -21,6 +22,8 @@ export type PartitionProjectorDeps = {
   readonly limitOf?: (partition: TopicPartition) => number
   /** Called with the jobs that finish in the active collection. Undefined in a rebuild. */
   readonly announceFinishedJobs?: AnnounceFinishedJobs
+  /** Called for each event that cannot be applied to its job. */
+  readonly onEventSetAside?: (place: TopicPartition) => void
   readonly pause?: (ms: number) => Promise<void>
   readonly log: Log
 }
@@ -129,7 +132,7 @@ async function foldBatches(partition: ProjectedPartition): Promise<void> {
       partition.state = { is: 'idle', reading }
       return
     }
-    const folded = await persist(partition, 'folding', () => foldInto(deps, reading.targets, batch))
+    const folded = await persist(partition, 'folding', () => foldInto(partition, reading.targets, batch))
     if (folded.is === 'given_up' || partition.state.is !== 'folding') return
     if (folded.value === null) return reopen(partition, restored)
     reading.queue.remove(batch)
@@ -188,14 +191,20 @@ async function openReading({ deps, source }: ProjectedPartition): Promise<Readin
 }
 
 async function foldInto(
-  { announceFinishedJobs }: PartitionProjectorDeps,
+  { deps, source: { partition } }: ProjectedPartition,
   targets: readonly Target[],
   items: readonly FoldItem[],
 ): Promise<readonly Target[] | null> {
+  const { announceFinishedJobs, onEventSetAside, log } = deps
+  const onSetAside = ({ topic: alias, offset, jobId, event }: JobEvent, err: unknown) => {
+    const place = { topic: topics[alias].name, partition }
+    log.error({ ...place, offset, job_id: jobId, type: event.type, err }, 'event set aside: it cannot be projected')
+    onEventSetAside?.(place)
+  }
   const folded: Target[] = []
   for (const [index, { store, positions }] of targets.entries()) {
     const announce = index === 0 && announceFinishedJobs !== undefined ? { announceFinishedJobs } : {}
-    const reached = await foldBatch({ store, items, stored: positions, ...announce })
+    const reached = await foldBatch({ store, items, stored: positions, onSetAside, ...announce })
     if (reached === null) return null
     folded.push({ store, positions: reached })
   }

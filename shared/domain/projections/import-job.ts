@@ -15,11 +15,15 @@ export type JobEvent = {
   readonly event: ImportAccepted | DeliveryEvent
 }
 
+/** With these limits a document has at most 15.5 MB. MongoDB stores at most 16.7 MB in one document. */
+const documentLimits = { chunks: 10_000, textLength: 400 } as const
+
 /**
  * Returns the read model of the job after the event. Expects the events of one topic in offset order. The result does
  * not depend on the order between topics or on repeated events.
  * - An event at or below its topic's applied offset returns the same document object.
  * - An event without new information (a second outcome, a repeated `ImportAccepted`) changes only `applied`.
+ * Throws a `RangeError` when the schema of the event allows a value that the document cannot hold.
  */
 export function evolve(document: ImportJobDocument | null, job: JobEvent): ImportJobDocument {
   const known = document ?? emptyDocument(job.jobId)
@@ -55,6 +59,7 @@ const emptyDocument = (jobId: string): ImportJobDocument => ({
 
 /** Returns the same object when the event has no new information. */
 function apply(document: ImportJobDocument, { event, time }: JobEvent): ImportJobDocument {
+  checkLimits(event)
   if (event.type === 'ImportAccepted') {
     return document.chunks_total === null ? withImport(document, event.data) : document
   }
@@ -69,6 +74,15 @@ function apply(document: ImportJobDocument, { event, time }: JobEvent): ImportJo
   if (document.chunks_total !== null) return { ...document, chunks }
   const changed_at = later(document.early[at]?.chunk_index === chunk_index ? document.early[at].changed_at : null, time)
   return { ...document, chunks, early: document.early.toSpliced(at, present ? 1 : 0, { chunk_index, changed_at }) }
+}
+
+/** Released schemas cannot get narrower, so that the limits cannot be in the schemas. */
+function checkLimits(event: JobEvent['event']): void {
+  const isImport = event.type === 'ImportAccepted'
+  const chunks = isImport ? event.data.chunks_count : event.data.chunk_index + 1
+  if (chunks > documentLimits.chunks) throw new RangeError('The job has too many chunks.')
+  const text = isImport ? event.data.client_id : 'error_message' in event.data ? event.data.error_message : ''
+  if (text.length > documentLimits.textLength) throw new RangeError('A text of the event is too long.')
 }
 
 /** Keeps the state of chunks whose delivery events arrived before `ImportAccepted`. */

@@ -2,6 +2,7 @@ import { expect, onTestFinished } from 'vitest'
 import { type TopicName, topics } from '#schemas/events/catalogue.ts'
 import type { EventRecord } from '#shared/domain/events/record.ts'
 import type { ImportJobReader } from '#shared/ports/import-jobs.ts'
+import type { TopicPartition } from '#shared/ports/subscription.ts'
 import type { ReadModelStore } from '#shared/read-model/fold-batch.ts'
 import type { PartitionProjectorDeps } from '#shared/read-model/partition-projector.ts'
 import { createProjector } from '#shared/read-model/projector.ts'
@@ -22,8 +23,14 @@ export function createMemoryProjection() {
   const groups = createMemoryGroups()
   const store = createMemoryImportJobs()
   const lines: string[] = []
+  const errors: { readonly ids: object; readonly message: string }[] = []
   const line = (_: object, message: string) => void lines.push(message)
-  const log: Log = { debug: line, info: line, warn: line, error: line, child: () => log }
+  const error = (ids: object, message: string) => {
+    line(ids, message)
+    errors.push({ ids, message })
+  }
+  const log: Log = { debug: line, info: line, warn: line, error, child: () => log }
+  const setAside: TopicPartition[] = []
 
   const subscribe = () => createMemorySubscription({ eventLog, groups, groupId: 'projector', topics: folded, log })
   async function start(deps: Partial<PartitionProjectorDeps> = {}) {
@@ -31,6 +38,7 @@ export function createMemoryProjection() {
       subscription: subscribe(),
       collections: collectionsOf(store),
       pause: nextIteration,
+      onEventSetAside: (place) => void setAside.push(place),
       log,
       ...deps,
     })
@@ -60,7 +68,7 @@ export function createMemoryProjection() {
     expect(asTexts([...stored.values()])).toEqual(documentsOf(records()))
   }
 
-  return { eventLog, store, lines, subscribe, start, append, records, expectProjected }
+  return { eventLog, store, lines, errors, setAside, subscribe, start, append, records, expectProjected }
 }
 
 export const collectionsOf = (...stores: readonly ReadModelStore[]) => ({
