@@ -85,6 +85,7 @@ export function createDispatcher(deps: Deps): Dispatcher {
 function createCommits({ subscription, log }: { readonly subscription: Subscription; readonly log: Log }) {
   let last: Promise<unknown> = Promise.resolve()
   let allowed = false
+  let failing = false
   const afterLast = (work: () => Promise<void>): Promise<void> => {
     const done = last.then(work)
     last = done.catch(() => {})
@@ -104,7 +105,7 @@ function createCommits({ subscription, log }: { readonly subscription: Subscript
         if (!allowed) throw new Error('No offset is committed during a rebalance.')
         await subscription.commit(commits)
       }),
-    /** Does nothing during a rebalance. Logs a commit that failed. */
+    /** Does nothing during a rebalance. Logs a commit that failed, once until a commit succeeds. */
     async all(partitions: readonly Partition[], commitOf: (partition: Partition) => Commit | null) {
       const work = async (): Promise<void> => {
         if (!allowed) return
@@ -114,13 +115,16 @@ function createCommits({ subscription, log }: { readonly subscription: Subscript
         })
         if (commits.length === 0) return
         await subscription.commit(commits.map(({ commit }) => commit))
+        failing = false
         for (const { partition, commit } of commits) {
           partition.handle({ is: 'progressCommitted', offset: commit.offset })
         }
       }
-      await afterLast(work).catch((error: unknown) =>
-        log.warn({ err: error }, 'commit refused; the outcomes are in the deliveries topic, and recovery reads them'),
-      )
+      await afterLast(work).catch((error: unknown) => {
+        if (!failing)
+          log.warn({ err: error }, 'commit refused; the outcomes are in the deliveries topic, and recovery reads them')
+        failing = true
+      })
     },
   }
 }

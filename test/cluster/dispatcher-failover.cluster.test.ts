@@ -66,16 +66,5 @@ describe('when the coordinator of the group is killed, which leads a third of th
       expect(output.split('"kafka: ').length).toBeLessThan(40)
       expect(await dispatcher.stop()).toBe(0)
     }
-    console.log(
-      gaps,
-      dispatchers.map((d, i) =>
-        d
-          .output()
-          .slice(outputs[i])
-          .split('\n')
-          .filter((l) => l.includes('kafka: '))
-          .map((l) => l.slice(0, 20) + l.slice(-200)),
-      ),
-    )
   })
 })

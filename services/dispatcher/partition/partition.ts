@@ -156,11 +156,17 @@ type AsynchronousEffect = Extract<
 
 function asynchronousEffects(partition: number, deps: EffectDeps) {
   const { handle, log } = deps
+  const failing = new Set<string>()
+  /** Logs the first of successive failures: a repetition follows twice per second. */
   const attempt = async (what: string, failed: PartitionInput, work: () => Promise<PartitionInput>): Promise<void> => {
-    const input = await work().catch((error: unknown) => {
-      log.warn({ partition, err: error }, `${what} failed; trying again`)
-      return failed
-    })
+    let input = failed
+    try {
+      input = await work()
+      failing.delete(what)
+    } catch (error) {
+      if (!failing.has(what)) log.warn({ partition, err: error }, `${what} failed; trying again`)
+      failing.add(what)
+    }
     handle(input)
   }
   return async function run(effect: AsynchronousEffect): Promise<void> {
