@@ -1,6 +1,6 @@
 import type { Meter } from '@opentelemetry/api'
 
-type UnreadablePartition = { readonly topic: string; readonly partition: number; readonly offset: number }
+type UnreadablePartition = { readonly topic: string; readonly partition: number; readonly offset: number | null }
 
 /** The metric has the value 1 for each partition, with its topic and number as attributes. */
 export function observeUnreadablePartitions(meter: Meter, unreadable: () => readonly UnreadablePartition[]): void {
@@ -14,7 +14,7 @@ export function observeUnreadablePartitions(meter: Meter, unreadable: () => read
 
 /** One sentence for each partition, for `GET /readyz`. */
 export const remarksOn = (unreadable: readonly UnreadablePartition[]): readonly string[] =>
-  unreadable.map(
-    ({ topic, partition, offset }) =>
-      `Partition ${partition} of ${topic} is not read: the record batch at offset ${offset} cannot be decoded.`,
-  )
+  unreadable.map(({ topic, partition, offset }) => {
+    const batch = offset === null ? 'a record batch' : `the record batch at offset ${offset}`
+    return `Partition ${partition} of ${topic} is not read: ${batch} cannot be decoded.`
+  })

@@ -3,6 +3,7 @@ import { createLogFilter, type LogFilter } from './log-filter.ts'
 import { registerCodecs } from './patches/codecs.ts'
 import { patchConsumerGroup } from './patches/consumer-group.ts'
 import { patchFetches } from './patches/fetch-guard.ts'
+import { patchListOffsetsResponse } from './patches/list-offsets-response.ts'
 import { patchOffsetOutOfRange } from './patches/offset-out-of-range.ts'
 import { patchRecordHeaders } from './patches/record-headers.ts'
 import { patchRequestQueueTimer } from './patches/request-queue-timer.ts'
@@ -42,6 +43,7 @@ export function createKafka({ brokers, clientId, log = () => {}, security }: Kaf
   const filter = createLogFilter(sameMessageEveryMs)
   patchConsumerGroup()
   patchFetches()
+  patchListOffsetsResponse()
   patchRequestQueueTimer()
   patchRunner()
   patchOffsetOutOfRange()

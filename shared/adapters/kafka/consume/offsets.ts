@@ -68,11 +68,17 @@ export function createLogHistory({ admin, names }: Cluster): LogHistory {
     ranges,
     offsetSince,
     async holds(place, { offset, appendedAt }: RecordMark) {
-      const [from, next] = await Promise.all([
-        offsetSince(place, appendedAt),
-        offsetSince(place, appendedAt + clockDifferenceMs),
-      ])
-      return from <= offset && next > offset
+      try {
+        const [from, next] = await Promise.all([
+          offsetSince(place, appendedAt),
+          offsetSince(place, appendedAt + clockDifferenceMs),
+        ])
+        return from <= offset && next > offset
+      } catch (error) {
+        // Records next to a damaged batch cannot be compared. A fetch then reports the batch.
+        if (error instanceof OffsetsUnavailable) return true
+        throw error
+      }
     },
   }
 }
@@ -86,8 +92,16 @@ function ofPartition<T extends { readonly partition: number }>(
   partition: number,
 ): T {
   const one = found.find((offsets) => offsets.partition === partition)
-  if (one === undefined) throw new Error(`${name} has no partition ${partition}.`)
+  if (one === undefined) throw new OffsetsUnavailable(name, partition)
   return one
+}
+
+/** The partition does not exist, or its records at the looked-up time are damaged. */
+export class OffsetsUnavailable extends Error {
+  constructor(topic: string, partition: number) {
+    super(`The broker cannot look up offsets of partition ${partition} of ${topic}. A record batch may be damaged.`)
+    this.name = 'OffsetsUnavailable'
+  }
 }
 
 function topicsOf(partitions: readonly TopicPartition[]): TopicName[] {

@@ -9,7 +9,7 @@ import { createReconnectingAdmin } from '../admin/reconnecting-admin.ts'
 import { toLogRecord } from '../log-record.ts'
 import { createTopicNames, type TopicNames } from '../topic-names.ts'
 import { type ClusterPartition, createMembership, type MembershipHandlers } from './membership.ts'
-import { type OffsetRange, offsetsSince } from './offsets.ts'
+import { type OffsetRange, OffsetsUnavailable, offsetsSince } from './offsets.ts'
 import { type Cursor, createCursor } from './reader-cursor.ts'
 import type { UnreadablePartition } from './unreadable-partitions.ts'
 
@@ -52,7 +52,8 @@ export function createReader(options: ReaderOptions): Reader {
   const { kafka, topics, topicPrefix, idleTimeoutMs = 15_000, maxFetchBytes = 128 * 1024 } = options
   const names = createTopicNames(topicPrefix)
   const admin = createReconnectingAdmin(kafka)
-  const reads = createReads(names, idleTimeoutMs)
+  const unreadable = createRecentlyUnreadable()
+  const reads = createReads(names, idleTimeoutMs, unreadable)
   const mutex = createKeyedMutex()
   let groupId = ''
   let stopping: Promise<void> | null = null
@@ -78,6 +79,7 @@ export function createReader(options: ReaderOptions): Reader {
       if (range.from >= range.end) return
       for await (const batch of reads.read(place, range)) for (const record of batch) yield record
     } catch (error) {
+      if (error instanceof OffsetsUnavailable) unreadable.add({ ...place, offset: null })
       throw error instanceof DependencyLost ? error : new DependencyLost('event_log', error)
     } finally {
       release()
@@ -100,13 +102,12 @@ export function createReader(options: ReaderOptions): Reader {
       stopping ??= leave()
       return stopping
     },
-    unreadable: reads.unreadable,
+    unreadable: unreadable.list,
   }
 }
 
-function createReads(names: TopicNames, idleTimeoutMs: number) {
+function createReads(names: TopicNames, idleTimeoutMs: number, unreadable: RecentlyUnreadable) {
   const cursors = new Map<string, Cursor>()
-  const unreadable = createRecentlyUnreadable()
   const source = createSource()
 
   function seek(place: ClusterPartition) {
@@ -161,7 +162,6 @@ function createReads(names: TopicNames, idleTimeoutMs: number) {
     failAll(error: Error) {
       for (const cursor of cursors.values()) cursor.fail(error)
     },
-    unreadable: unreadable.list,
   }
 }
 
@@ -181,6 +181,8 @@ function createSource() {
     },
   }
 }
+
+type RecentlyUnreadable = ReturnType<typeof createRecentlyUnreadable>
 
 function createRecentlyUnreadable() {
   const found = new Map<string, { readonly at: UnreadablePartition; readonly seenAt: number }>()
@@ -218,7 +220,7 @@ function createKeyedMutex(): KeyedMutex {
 }
 
 class UndecodableBatch extends Error {
-  constructor({ topic, partition, offset }: UnreadablePartition, cause: unknown) {
+  constructor({ topic, partition, offset }: ClusterPartition & { readonly offset: number }, cause: unknown) {
     super(`The record batch at offset ${offset} of partition ${partition} of ${topic} cannot be decoded.`, { cause })
     this.name = 'UndecodableBatch'
   }

@@ -3,8 +3,8 @@ import { exponentialDelays } from '#shared/runtime/retry.ts'
 import type { UndecodableRecords } from '../patches/fetch-guard.ts'
 import type { ClusterPartition } from './membership.ts'
 
-/** A partition that is not read because the record batch at `offset` cannot be decoded. */
-export type UnreadablePartition = { readonly topic: string; readonly partition: number; readonly offset: number }
+/** `offset` of the record batch that cannot be decoded; null when a look-up by time met the batch. */
+export type UnreadablePartition = ClusterPartition & { readonly offset: number | null }
 
 type Block = {
   readonly at: UnreadablePartition

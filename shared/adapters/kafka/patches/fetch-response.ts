@@ -38,7 +38,7 @@ export const undecodableAfter = (messages: readonly Message[]): UndecodableBatch
   undecodable.get(messages)
 
 /** Error codes of a partition that the broker itself cannot read: unknown error, corrupt message, invalid record. */
-const unreadableCodes = new Set([-1, 2, 87])
+export const unreadableCodes = new Set([-1, 2, 87])
 /** Size of a record batch without its records, less the first two fields. */
 const batchOverhead = 49
 

@@ -60,15 +60,22 @@ async function subscribe() {
     log,
   })
   const read = new Map<number, string[]>()
+  const next = new Map<number, number>()
   const seen = { assignments: 0, read, errors: () => lines.filter(({ level }) => level === 'error') }
   await subscription.start({
     assigned(partitions) {
       seen.assignments += 1
-      for (const partition of partitions) subscription.open({ ...partition, offset: 0 })
+      void subscription.ranges(partitions).then((ranges) => {
+        for (const { topic, partition, start } of ranges)
+          subscription.open({ topic, partition, offset: Math.max(start, next.get(partition) ?? 0) })
+      })
     },
     rebalancing() {},
     records(records) {
-      for (const { partition, key } of records) read.set(partition, [...(read.get(partition) ?? []), key ?? ''])
+      for (const { partition, offset, key } of records) {
+        read.set(partition, [...(read.get(partition) ?? []), key ?? ''])
+        next.set(partition, offset + 1)
+      }
     },
   })
   return { subscription, seen }
@@ -129,7 +136,6 @@ describe('a subscription with a record batch that cannot be decoded', () => {
       await trimmer.stop()
       await eventually(() => expect(seen.read.get(damaged)).toEqual(['a', 'c']), { withinMs: 60_000 })
       expect(subscription.unreadable()).toEqual([])
-      expect(seen.assignments).toBe(1)
       await subscription.stop()
     },
   )
@@ -154,6 +160,23 @@ describe('a reader with a record batch that cannot be decoded', () => {
     await expect(keysOf(damaged)).rejects.toThrow(DependencyLost)
     repair()
     expect(await keysOf(damaged)).toEqual(['a', 'b'])
+    expect(reader.unreadable()).toEqual([])
+    await reader.stop()
+  })
+
+  it('fails the reads of its partition alone when a look-up by time meets the batch', async () => {
+    const offset = await append(damaged, ['a'])
+    await append(intact, ['1'])
+    const repair = damageBatch(kafka.pid(), { topic: own.nameOf(imports), partition: damaged }, offset)
+    const { topicPrefix } = own
+    const reader = createReader({ kafka: own.kafka(), groupId: `${topicPrefix}reader`, topics: [imports], topicPrefix })
+    await reader.start()
+    const read = (partition: number) => Array.fromAsync(reader.read(imports, partition, 1))
+    await expect(read(damaged)).rejects.toThrow(DependencyLost)
+    expect(reader.unreadable()).toMatchObject([{ topic: own.nameOf(imports), partition: damaged }])
+    expect(await read(intact)).toHaveLength(1)
+    repair()
+    expect(await read(damaged)).toHaveLength(1)
     expect(reader.unreadable()).toEqual([])
     await reader.stop()
   })
