@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { BlockList, isIP } from 'node:net'
+import { regions } from './regions.ts'
 
 // The exported parsers throw `RangeError` for invalid text.
 
@@ -25,14 +26,19 @@ export function parseBrokers(text: string): readonly string[] {
 
 const unitsInMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
 
-/** Parses durations such as `500ms,2s,1.5m,1h` to milliseconds. Returns an empty list for `none`. */
+/** Node's timers fire at once for a delay above 24.8 days. */
+const maxDurationMs = 7 * 24 * 3_600_000
+
+/** Parses durations such as `500ms,2s,1.5m,1h`, at most 168h each, to milliseconds. Returns an empty list for `none`. */
 export function parseDurations(text: string): readonly number[] {
   if (text.trim() === 'none') return []
   const durations = list(text).map((entry) => {
     const [, amount, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(entry) ?? []
     return Math.round(Number(amount) * (unitsInMs[unit ?? ''] ?? Number.NaN))
   })
-  return durations.length > 0 && durations.every(Number.isSafeInteger) ? durations : refuse('a list of durations')
+  return durations.length > 0 && durations.every((duration) => duration <= maxDurationMs)
+    ? durations
+    : refuse('a list of durations')
 }
 
 /** Parses IP addresses and CIDR blocks. Returns an empty list for an empty text. */
@@ -96,6 +102,7 @@ export const formats: Readonly<Record<string, (text: string) => boolean>> = {
   durations: accepts(parseDurations),
   'http-url': accepts(parseHttpUrl),
   'mongodb-url': (text) => /^mongodb(\+srv)?:\/\/[^/\s]+/.test(text),
+  region: (text) => regions.has(text),
   'pem-file': accepts((path) => {
     if (!readFileSync(path, 'utf8').includes('-----BEGIN ')) throw new RangeError('Not PEM.')
   }),

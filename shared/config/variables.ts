@@ -129,7 +129,7 @@ const aiSystem = {
     {
       default: '500ms,2s,8s,30s,2m,10m,1h',
       format: 'durations',
-      expects: 'durations in ms, s, m or h separated by commas, e.g. 500ms,2s,8s, or none',
+      expects: 'durations in ms, s, m or h, at most 168h, separated by commas, e.g. 500ms,2s,8s, or none',
     },
   ),
   DISPATCH_MAX_CONCURRENCY: Type.Integer({
@@ -161,8 +161,8 @@ const imports = {
     'The region of phone numbers without a country code, for clients without a region of their own. A change does not affect accepted imports.',
     {
       default: 'RU',
-      pattern: '^[A-Z]{2}$',
-      expects: 'two capital letters (ISO 3166-1), e.g. RU',
+      format: 'region',
+      expects: 'a region of ISO 3166-1 in two capital letters, e.g. RU; the United Kingdom is GB',
     },
   ),
 }

@@ -13,8 +13,8 @@ import type { Part } from '#shared/runtime/lifecycle.ts'
 import type { Log } from '#shared/runtime/log.ts'
 import { createByteBudget } from './byte-budget.ts'
 import { addDraining, addOverloadGuard, type OverloadLimits } from './load-shedding.ts'
-import { allowedMethods, isWellFormed, originForm } from './request-target.ts'
-import { type Exchange, sendClientError, sendError } from './send-error.ts'
+import { allowedMethods, decodedPath, isWellFormed, originForm } from './request-target.ts'
+import { createClientErrorHandler, type Exchange, sendError } from './send-error.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -61,6 +61,7 @@ const isHealth = ({ routeOptions }: FastifyRequest): boolean => healthUrls.has(r
 export async function createHttpApp(options: HttpAppOptions): Promise<FastifyInstance> {
   const { log } = options
   const openExchanges = new WeakMap<Socket, Exchange>()
+  const onClientError = createClientErrorHandler(log, openExchanges)
   const app = fastify({
     ...serverOptions(options),
     frameworkErrors: (error, request, reply) => {
@@ -68,7 +69,7 @@ export async function createHttpApp(options: HttpAppOptions): Promise<FastifyIns
       sendError(error, request, reply)
       logRequest(log, request, reply) // Fastify runs no hooks for these errors
     },
-    clientErrorHandler: (error, socket) => sendClientError(error, socket, log, openExchanges.get(socket)),
+    clientErrorHandler: onClientError,
   })
   app.server.maxHeadersCount = 0 // no limit: Node would drop further headers silently; their total size is limited
   // Serve requests with an unknown Expect header. Node would respond with a 417 without a body.
@@ -146,7 +147,7 @@ const serverOptions = (options: HttpAppOptions) => {
 function prepare(request: FastifyRequest, reply: FastifyReply): void {
   request.logFields = {}
   reply.header('x-correlation-id', request.id)
-  if (request.url.startsWith('/v1')) reply.header('cache-control', 'no-store')
+  if (decodedPath(request.url).startsWith('/v1')) reply.header('cache-control', 'no-store')
 }
 
 function routingError(request: FastifyRequest, methodsOf: (url: string) => readonly string[]): ServiceError {

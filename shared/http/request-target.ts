@@ -29,9 +29,19 @@ export function allowedMethods(app: FastifyInstance): (url: string) => readonly 
     routes.push({ path: patternOf(url), methods: [method].flat() })
   })
   return (url) => {
-    const path = url.split(/[?#]/, 1)[0] ?? ''
+    const path = decodedPath(url)
     const methods = routes.filter((route) => route.path.test(path)).flatMap((route) => route.methods)
     return [...new Set(methods)].sort()
+  }
+}
+
+/** The path as the router matches it: `/v1/contacts/%69mport` is `/v1/contacts/import`. */
+export function decodedPath(url: string): string {
+  const path = url.split(/[?#]/, 1)[0] ?? ''
+  try {
+    return decodeURI(path)
+  } catch {
+    return path
   }
 }
 

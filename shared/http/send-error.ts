@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import { finished } from 'node:stream'
 import type { ConnectionError, FastifyReply, FastifyRequest } from 'fastify'
 import { negotiateLanguage } from '#shared/errors/language.ts'
 import { problemFor } from '#shared/errors/problem.ts'
@@ -21,11 +22,29 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
 export type Exchange = { readonly request: FastifyRequest; readonly reply: FastifyReply }
 
 /**
+ * Handles the errors of Node's parser and the timeouts of a request. Bytes behind a complete request do not belong to
+ * it: the handler waits for the response of that request, and then rejects the bytes.
+ */
+export function createClientErrorHandler(log: Log, openExchanges: WeakMap<Socket, Exchange>) {
+  const rejected = new WeakSet<Socket>()
+  return (error: ConnectionError, socket: Socket): void => {
+    if (rejected.has(socket)) return
+    rejected.add(socket)
+    const open = openExchanges.get(socket)
+    if (open?.request.raw.complete && !open.reply.raw.writableFinished && socket.writable) {
+      finished(open.reply.raw, () => sendClientError(error, socket, log))
+    } else {
+      sendClientError(error, socket, log, open)
+    }
+  }
+}
+
+/**
  * Writes an error response to the socket of a request that Node's parser rejected or that timed out, and closes the
  * socket. `open` is the exchange of this request if Fastify has read the headers: the response then has its correlation
  * id, language and headers. Sends nothing if a response has started or the client has disconnected.
  */
-export function sendClientError(error: ConnectionError, socket: Socket, log: Log, open?: Exchange): void {
+function sendClientError(error: ConnectionError, socket: Socket, log: Log, open?: Exchange): void {
   if (error.code === 'ECONNRESET' || !socket.writable || responseStarted(socket)) {
     socket.destroy()
     return

@@ -221,6 +221,16 @@ describe('an unusual but valid connection', () => {
     expect(answers.map(({ status }) => status)).toEqual([401, 202, 200])
   })
 
+  test.each([
+    ['an import', [], 202],
+    ['a dry run', ['X-Debug: true'], 200],
+  ])('bytes that are not HTTP behind %s do not replace its response', async (_what, headers, status) => {
+    const valid = post([...headers, `Content-Length: ${contact.length}`], contact)
+    const answers = await exchangeRaw(port, `${valid}garbage\r\n\r\n`)
+    expect(answers.map((answer) => answer.status)).toEqual([status, 400])
+    expectProblem(answers[1])
+  })
+
   test('a header after thousands of other headers is read', async () => {
     const many = [...Array(2_500).keys()].map(() => 'a:1')
     const answers = await exchangeRaw(

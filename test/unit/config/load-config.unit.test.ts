@@ -109,7 +109,7 @@ describe('configuration', () => {
     ['SECRETS_KEY', Buffer.alloc(32, 7).toString('base64'), Buffer.alloc(31, 7).toString('base64')],
     ['TRUSTED_PROXIES', '10.0.0.0/8, ::1,192.0.2.1', '10.0.0.0/33'],
     ['RETRY_SCHEDULE', 'none', '500'],
-    ['DEFAULT_REGION', 'DE', 'Germany'],
+    ['DEFAULT_REGION', 'GB', 'UK'],
     ['KAFKA_TLS', 'true', 'yes'],
     ['OTEL_TRACES_SAMPLER_ARG', '0.25', '1.5'],
     ['IDEMPOTENCY_RETENTION_HOURS', '0.001', '0'],

@@ -1,12 +1,15 @@
 import fc from 'fast-check'
+import { getCountries } from 'libphonenumber-js/max'
 import { expect, test } from 'vitest'
 import {
+  formats,
   parseAddressBlocks,
   parseBrokers,
   parseDurations,
   parseSecretsKey,
   parseWebhookSecrets,
 } from '#shared/config/parse.ts'
+import { regions } from '#shared/config/regions.ts'
 
 test('brokers are split and trimmed', () => {
   expect(parseBrokers(' a:1 ,b:2')).toEqual(['a:1', 'b:2'])
@@ -17,9 +20,12 @@ test('durations are parsed to milliseconds', () => {
   expect(parseDurations('none')).toEqual([])
 })
 
-test.each(['', 'none,1s', '-1s', '1', '1d', '1s;2s'])('%j is not a list of durations', (text) => {
-  expect(() => parseDurations(text)).toThrow(RangeError)
-})
+test.each(['', 'none,1s', '-1s', '1', '1d', '1s;2s', '169h', '1s,999999999h'])(
+  '%j is not a list of durations',
+  (text) => {
+    expect(() => parseDurations(text)).toThrow(RangeError)
+  },
+)
 
 test('every duration in milliseconds is parsed to the same number', () => {
   fc.assert(
@@ -50,4 +56,12 @@ test('two webhook secrets are accepted', () => {
   const secret = Buffer.alloc(24, 1).toString('base64')
   expect(parseWebhookSecrets(`whsec_${secret},${secret}`)).toEqual([`whsec_${secret}`, secret])
   expect(() => parseWebhookSecrets(Buffer.alloc(8).toString('base64'))).toThrow(RangeError)
+})
+
+test('the list of regions is the list of the phone library', () => {
+  expect([...regions].toSorted()).toEqual(getCountries().toSorted())
+})
+
+test.each(['UK', 'EU', 'ru', '', 'RUS', '__proto__'])('%j is not a region', (text) => {
+  expect(formats.region?.(text)).toBe(false)
 })

@@ -34,3 +34,19 @@ test('a wildcard selects the fallback, and a supported language is preferred to 
 test('every header value selects a supported language', () => {
   fc.assert(fc.property(fc.string(), (header) => languages.includes(negotiateLanguage(header, 'en'))))
 })
+
+const headerBytes = 16_000
+
+/** The test timeout is the deadline: the cost of one such header was 1 s. */
+test.each([
+  ['spaces within a range', `en${' '.repeat(headerBytes)}x`],
+  [
+    'thousands of ranges',
+    Array(headerBytes / 2)
+      .fill('a')
+      .join(),
+  ],
+  ['thousands of subtags', `en${'-a'.repeat(headerBytes / 2)}!`],
+])('a header with %s is cheap', (_what, header) => {
+  for (let times = 0; times < 200; times += 1) expect(negotiateLanguage(header, 'ru')).toBe('ru')
+})

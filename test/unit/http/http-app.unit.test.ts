@@ -78,19 +78,23 @@ describe('the HTTP app', () => {
     },
   )
 
-  test.each(['DELETE', 'POST', 'PUT', 'OPTIONS'] as const)(
-    '%s to a known path without this method gets a 405 with Allow',
-    async (method) => {
-      const reply = await app.inject({
-        method,
-        url: '/v1/jobs/7',
-        payload: '{',
-        headers: { 'content-type': 'text/odd' },
-      })
-      expectProblem(reply, 405, 'method_not_allowed')
-      expect(reply.headers.allow).toBe('GET, HEAD')
-    },
-  )
+  test.each([
+    ['DELETE', '/v1/jobs/7'],
+    ['POST', '/v1/jobs/7'],
+    ['PUT', '/v1/jobs/7'],
+    ['OPTIONS', '/v1/jobs/7'],
+    ['DELETE', '/%761/j%6fbs/%37'],
+  ] as const)('%s %s gets a 405 with Allow, because the path has other methods', async (method, url) => {
+    const reply = await app.inject({
+      method,
+      url,
+      payload: '{',
+      headers: { 'content-type': 'text/odd' },
+    })
+    expectProblem(reply, 405, 'method_not_allowed')
+    expect(reply.headers.allow).toBe('GET, HEAD')
+    expect(reply.headers['cache-control']).toBe('no-store')
+  })
 
   test('errors of the body parser and the router have a problem body', async () => {
     const post = (payload: string, type = 'application/json') =>

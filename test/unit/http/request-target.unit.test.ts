@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { originForm } from '#shared/http/request-target.ts'
+import { decodedPath, originForm } from '#shared/http/request-target.ts'
 
 describe('request target', () => {
   test.each([
@@ -13,5 +13,13 @@ describe('request target', () => {
     ['ftp://host/x', 'ftp://host/x'],
   ])('%s is routed as %s', (target, routed) => {
     expect(originForm(target)).toBe(routed)
+  })
+
+  test.each([
+    ['/v1/contacts/%69mport?a=%62', '/v1/contacts/import'],
+    ['/v1/%2f#x', '/v1/%2f'],
+    ['/v1/%', '/v1/%'],
+  ])('the path of %s is %s', (target, path) => {
+    expect(decodedPath(target)).toBe(path)
   })
 })

@@ -84,6 +84,15 @@ it.each([
   }
 })
 
+it.each([
+  ['escapes', '\\/'],
+  ['ordinary characters', 'x'],
+])('a string of 16 MiB of %s is planned: a larger MAX_BODY_BYTES allows it', (_what, unit) => {
+  const text = unit.repeat((16 * 1024 * 1024) / unit.length)
+  const body = Buffer.from(`{"phone":"+79991234567", "additionalFields":{"a":"${text}"}}`)
+  expect(plan(dryRunOf(body, limits)).is).toBe('planned')
+})
+
 it('a plan whose records exceed the size of one append is refused', () => {
   const contacts = Array.from({ length: 100 }, () => ({
     phone: '+79991234567',
