@@ -26,6 +26,7 @@ import { readVersion } from '#shared/runtime/version.ts'
 import { createAcceptImport, type IngestKeys } from './accept-import.ts'
 import type { IngestConfig } from './config.ts'
 import { importRoutes } from './import-routes.ts'
+import { createNewJobId } from './new-job-id.ts'
 import { createPlanner, createPlanWorkers } from './planning/planner.ts'
 import { createVerifySignature } from './verify-signature.ts'
 
@@ -53,7 +54,7 @@ export function ingestParts(config: IngestConfig, log: Log, instrument: Instrume
     planner,
     clock: systemClock,
     monotonic: () => performance.now(),
-    newJobId: randomUUID,
+    newJobId: createNewJobId({ ...lane, count: topics.imports.partitions }, randomUUID),
     pause: (ms) => pause(ms),
     leaseMs,
     retentionMs: config.IDEMPOTENCY_RETENTION_HOURS * 3_600_000,

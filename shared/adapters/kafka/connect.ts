@@ -77,12 +77,6 @@ function toSasl({ mechanism, username, password }: NonNullable<KafkaSecurity['sa
   }
 }
 
-/**
- * This warning does not apply: a lane has one outstanding send and replaces a failed producer. The text identifies the
- * warning, because kafkajs log entries have no code.
- */
-const knownWarning = 'Limiting retries for the idempotent producer may invalidate EoS guarantees'
-
 /** A client whose broker is down repeats its requests several times per second. */
 const sameMessageEveryMs = 60_000
 
@@ -92,7 +86,6 @@ function forward(
   filter: LogFilter,
   log: KafkaLog,
 ) {
-  if (message === knownWarning) return
   const suppressed = filter.admit(`${namespace} ${message}`)
   if (suppressed === null) return
   const count = suppressed === 0 ? {} : { suppressed }

@@ -1,10 +1,3 @@
-const tooLarge = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
-
-/** True when the error, or one of its causes, reports that the broker refused a batch for its size. */
-export function isTooLarge(error: unknown): boolean {
-  return causesOf(error).some((one) => 'type' in one && typeof one.type === 'string' && tooLarge.has(one.type))
-}
-
 /** True when the error, or one of its causes, has this Kafka protocol error in its kafkajs `type`. */
 export function isProtocolError(error: unknown, type: string): boolean {
   return causesOf(error).some((one) => 'type' in one && one.type === type)

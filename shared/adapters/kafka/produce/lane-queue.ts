@@ -1,5 +1,5 @@
 import type { AppendOutcome } from '#shared/ports/event-log.ts'
-import type { PlacedRecord } from './lane-producer.ts'
+import type { PlacedRecord } from './record.ts'
 
 /** One queued append. Its records are sent together. */
 export type Waiting = {
@@ -8,10 +8,12 @@ export type Waiting = {
   readonly bytes: number
   readonly urgent: boolean
   readonly since: number
-  /** Send without other appends, because the broker refused a group with this append as too large. */
+  /** Send without other appends, because the broker refused a batch with this append as too large. */
   alone: boolean
   settle(outcome: AppendOutcome): void
 }
+
+type NewAppend = Pick<Waiting, 'records' | 'partition' | 'urgent'>
 
 export type LaneQueueOptions = {
   readonly maxQueuedBytes: number
@@ -23,24 +25,24 @@ export type LaneQueueOptions = {
 const maxGroupRecords = 1_000
 /** Upper estimate in bytes for a record's length fields, deltas and attributes. */
 const recordOverhead = 64
-const ageCheckMs = 100
 
 export type LaneQueue = ReturnType<typeof createLaneQueue>
 
-/** A FIFO queue with limits on bytes and age. Urgent appends ignore both limits. */
+/** A FIFO queue per partition with common limits on bytes and age. Urgent appends ignore both limits. */
 export function createLaneQueue({ maxQueuedBytes, maxQueuedAgeMs, maxGroupBytes }: LaneQueueOptions) {
   let queue: Waiting[] = []
-  let ageCheck: NodeJS.Timeout | undefined
-  const queued = { bytes: 0, records: 0 }
+  let bytesQueued = 0
+  const recordsOf = new Map<number, number>()
 
-  function count({ bytes, records }: Waiting, sign: 1 | -1) {
-    queued.bytes += sign * bytes
-    queued.records += sign * records.length
+  function count({ partition, bytes, records }: Waiting, sign: 1 | -1) {
+    bytesQueued += sign * bytes
+    recordsOf.set(partition, (recordsOf.get(partition) ?? 0) + sign * records.length)
   }
 
-  function add(append: Pick<Waiting, 'records' | 'partition' | 'urgent'>): Promise<AppendOutcome> {
+  /** Appends to partitions that are more delayed than others may fill only half of the queue. */
+  function add(append: NewAppend, { delayed = false } = {}): Promise<AppendOutcome> {
     const bytes = append.records.reduce((sum, record) => sum + sizeOf(record), 0)
-    const full = queue.length > 0 && queued.bytes + bytes > maxQueuedBytes
+    const full = queue.length > 0 && bytesQueued + bytes > (delayed ? maxQueuedBytes / 2 : maxQueuedBytes)
     if (full && !append.urgent) return Promise.resolve({ is: 'overloaded' })
     const { promise, resolve } = Promise.withResolvers<AppendOutcome>()
     const waiting = { ...append, bytes, since: performance.now(), alone: false, settle: resolve }
@@ -49,13 +51,16 @@ export function createLaneQueue({ maxQueuedBytes, maxQueuedAgeMs, maxGroupBytes 
     return promise
   }
 
-  function take(): readonly Waiting[] {
-    const group = queue.splice(0, groupLength(queue, maxGroupBytes))
+  /** Takes the oldest appends to these partitions, as many as one request may hold. */
+  function take(partitions: ReadonlySet<number>): readonly Waiting[] {
+    const group = firstGroup(queue, partitions, maxGroupBytes)
+    const taken = new Set(group)
+    queue = taken.size === queue.length ? [] : queue.filter((one) => !taken.has(one))
     for (const one of group) count(one, -1)
     return group
   }
 
-  /** Only for appends that were not sent. They keep their age. */
+  /** Only for appends that were not stored. They keep their age. */
   function putBack(group: readonly Waiting[], { alone = false } = {}) {
     for (const one of group) if (alone) one.alone = true
     queue.unshift(...group)
@@ -71,33 +76,33 @@ export function createLaneQueue({ maxQueuedBytes, maxQueuedAgeMs, maxGroupBytes 
     }
   }
 
-  function watchAge() {
-    ageCheck ??= setInterval(() => {
+  return {
+    add,
+    take,
+    putBack,
+    refuseOld() {
       const oldest = performance.now() - maxQueuedAgeMs
       refuse(({ urgent, since }) => !urgent && since < oldest)
-    }, ageCheckMs).unref()
+    },
+    close: () => refuse(() => true),
+    isEmpty: () => queue.length === 0,
+    records: (partition: number) => recordsOf.get(partition) ?? 0,
   }
-
-  function close() {
-    clearInterval(ageCheck)
-    refuse(() => true)
-  }
-
-  return { add, take, putBack, watchAge, close, isEmpty: () => queue.length === 0, records: () => queued.records }
 }
 
-function groupLength(queue: readonly Waiting[], maxGroupBytes: number): number {
-  let callers = 0
+function firstGroup(queue: readonly Waiting[], partitions: ReadonlySet<number>, maxGroupBytes: number): Waiting[] {
+  const group: Waiting[] = []
   let records = 0
   let bytes = 0
   for (const next of queue) {
+    if (!partitions.has(next.partition)) continue
     records += next.records.length
     bytes += next.bytes
-    if (callers > 0 && (next.alone || records > maxGroupRecords || bytes > maxGroupBytes)) break
-    callers += 1
+    if (group.length > 0 && (next.alone || records > maxGroupRecords || bytes > maxGroupBytes)) break
+    group.push(next)
     if (next.alone) break
   }
-  return callers
+  return group
 }
 
 function sizeOf({ key, headers, value }: PlacedRecord): number {

@@ -8,14 +8,13 @@ describe('the queue of a lane', () => {
   beforeEach(() => {
     vi.useFakeTimers()
     queue = createLaneQueue(options)
-    queue.watchAge()
   })
   afterEach(() => {
     queue.close()
     vi.useRealTimers()
   })
 
-  const add = ({ count = 1, bytes = 10, partition = 0, urgent = false } = {}) => {
+  const add = ({ count = 1, bytes = 10, partition = 0, urgent = false, delayed = false } = {}) => {
     const record = {
       topic: 'contact-import.imports',
       key: 'k',
@@ -23,9 +22,10 @@ describe('the queue of a lane', () => {
       headers: {},
       value: new Uint8Array(bytes),
     } as const
-    return queue.add({ records: Array.from({ length: count }, () => record), partition, urgent })
+    return queue.add({ records: Array.from({ length: count }, () => record), partition, urgent }, { delayed })
   }
-  const sizes = () => queue.take().map(({ records }) => records.length)
+  const take = () => queue.take(new Set([0]))
+  const sizes = () => take().map(({ records }) => records.length)
 
   it('all waiting appends form one group', () => {
     for (const count of [1, 2, 3]) void add({ count })
@@ -36,13 +36,14 @@ describe('the queue of a lane', () => {
 
   it('records() counts the waiting records', () => {
     for (const count of [1, 2, 3]) void add({ count })
-    expect(queue.records()).toBe(6)
-    const group = queue.take()
-    expect(queue.records()).toBe(0)
+    expect(queue.records(0)).toBe(6)
+    const group = take()
+    expect(queue.records(0)).toBe(0)
     queue.putBack(group)
-    expect(queue.records()).toBe(6)
+    expect(queue.records(0)).toBe(6)
     vi.advanceTimersByTime(2_200)
-    expect(queue.records()).toBe(0)
+    queue.refuseOld()
+    expect(queue.records(0)).toBe(0)
   })
 
   it('a group has at most 1,000 records, and an append is never split', () => {
@@ -68,14 +69,37 @@ describe('the queue of a lane', () => {
     expect(sizes()).toEqual([1])
   })
 
+  it('appends to delayed partitions fill at most half of the queue', async () => {
+    void add({ bytes: 4_000 })
+    expect(await add({ bytes: 4_000, delayed: true })).toEqual({ is: 'overloaded' })
+    void add({ bytes: 4_000 })
+    expect(queue.records(0)).toBe(2)
+  })
+
+  it('takes only appends to the given partitions, and leaves the others in their order', () => {
+    for (const [count, partition] of [
+      [1, 0],
+      [2, 1],
+      [3, 0],
+      [4, 1],
+    ] as const)
+      void add({ count, partition })
+    const sizesOf = (...partitions: number[]) => queue.take(new Set(partitions)).map(({ records }) => records.length)
+    expect([sizesOf(1), sizesOf(0, 1)]).toEqual([
+      [2, 4],
+      [1, 3],
+    ])
+  })
+
   it('an append that waited too long is overloaded, urgent ones are not', async () => {
     const early = add()
     const urgent = add({ urgent: true })
-    await vi.advanceTimersByTimeAsync(1_000)
+    vi.advanceTimersByTime(1_000)
     void add({ count: 2 })
-    await vi.advanceTimersByTimeAsync(1_200)
+    vi.advanceTimersByTime(1_200)
+    queue.refuseOld()
     expect(await early).toEqual({ is: 'overloaded' })
-    const [first, second] = queue.take()
+    const [first, second] = take()
     expect([first?.urgent, second?.records.length]).toEqual([true, 2])
     first?.settle({ is: 'appended' })
     expect(await urgent).toEqual({ is: 'appended' })
@@ -83,18 +107,19 @@ describe('the queue of a lane', () => {
 
   it('an unsent group returns to its place in the queue and keeps its age', async () => {
     const waiting = add()
-    await vi.advanceTimersByTimeAsync(1_500)
-    const group = queue.take()
+    vi.advanceTimersByTime(1_500)
+    const group = take()
     void add({ count: 2 })
     queue.putBack(group)
-    await vi.advanceTimersByTimeAsync(700)
+    vi.advanceTimersByTime(700)
+    queue.refuseOld()
     expect(await waiting).toEqual({ is: 'overloaded' })
     expect(sizes()).toEqual([2])
   })
 
   it('the appends of a group that was too large are sent one by one', () => {
     for (const count of [1, 2]) void add({ count })
-    queue.putBack(queue.take(), { alone: true })
+    queue.putBack(take(), { alone: true })
     void add({ count: 3 })
     void add({ count: 4 })
     expect([sizes(), sizes(), sizes()]).toEqual([[1], [2], [3, 4]])
