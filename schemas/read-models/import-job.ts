@@ -9,7 +9,7 @@ import { Count, Nullable, Timestamp } from '../primitives.ts'
 export const ImportJobDocument = Type.Object(
   {
     _id: Type.String({ description: 'job_id' }),
-    /** The last applied offset of each topic, or -1. A number is exact below 2^53. */
+    /** The place of the last applied record of each topic (see `LogPlace`), or -1. A number is exact below 2^53. */
     applied: Type.Object({ imports: Type.Integer(), deliveries: Type.Integer() }),
     client_id: Nullable(Type.String()),
     correlation_id: Nullable(Type.String()),

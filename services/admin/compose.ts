@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { topics } from '#schemas/events/catalogue.ts'
 import { clusterWarnings } from '#shared/adapters/kafka/admin/cluster-warnings.ts'
+import { createReconnectingAdmin } from '#shared/adapters/kafka/admin/reconnecting-admin.ts'
 import { applyTopics, checkTopics } from '#shared/adapters/kafka/admin/topics.ts'
 import { createTrimmer } from '#shared/adapters/kafka/admin/trimmer.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
+import { createLogHistory } from '#shared/adapters/kafka/consume/offsets.ts'
 import { createReader } from '#shared/adapters/kafka/consume/reader.ts'
 import { createSubscription } from '#shared/adapters/kafka/consume/subscription.ts'
 import { createAppender, createLane } from '#shared/adapters/kafka/produce/lane.ts'
+import { createTopicNames } from '#shared/adapters/kafka/topic-names.ts'
 import { createMongoApiClientRegistry } from '#shared/adapters/mongo/api-client-registry.ts'
 import { createMongoComparison } from '#shared/adapters/mongo/compare-collections.ts'
 import { createMongo, type Mongo } from '#shared/adapters/mongo/connect.ts'
@@ -104,10 +107,13 @@ function composeDeadLetters({ openKafka, stopAtClose }: Connections) {
   return createDeadLetterStore({ reader, appender, trimmer })
 }
 
-function composeProjections({ openKafka, openMongo }: Connections, print: Print): ProjectionDeps {
+function composeProjections({ openKafka, openMongo, stopAtClose }: Connections, print: Print): ProjectionDeps {
   const { kafka, topicPrefix } = openKafka()
   const { db } = openMongo()
   const storeOf = (collection: string) => createMongoImportJobs({ db, collection })
+  const historyAdmin = createReconnectingAdmin(kafka)
+  stopAtClose({ stop: () => historyAdmin.close() })
+  const history = createLogHistory({ admin: historyAdmin, names: createTopicNames(topicPrefix) })
   const projectorInto = (collection: string, limitOf: (partition: TopicPartition) => number) =>
     createProjector({
       subscription: createSubscription({
@@ -132,6 +138,7 @@ function composeProjections({ openKafka, openMongo }: Connections, print: Print)
       createProjectionBuild({
         active: storeOf(active),
         target: storeOf(target),
+        history,
         projectorWith: (limitOf) => projectorInto(target, limitOf),
         pause,
         print,

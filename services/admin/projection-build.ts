@@ -1,11 +1,13 @@
 import { partitionCount, topics } from '#schemas/events/catalogue.ts'
 import type { FoldPositions } from '#shared/ports/import-jobs.ts'
-import type { Position, TopicPartition } from '#shared/ports/subscription.ts'
+import type { LogHistory, Position, TopicPartition } from '#shared/ports/subscription.ts'
+import { offsetAt } from '#shared/read-model/log-place.ts'
 import type { Projector } from '#shared/read-model/projector.ts'
 
 type Deps = {
   readonly active: FoldPositions
   readonly target: FoldPositions
+  readonly history: Pick<LogHistory, 'ranges'>
   readonly projectorWith: (limitOf: (partition: TopicPartition) => number) => Projector
   readonly pause: (ms: number) => Promise<void>
   readonly print: (line: string) => void
@@ -31,7 +33,7 @@ export type ProjectionBuild = {
  * finished jobs: had it read further, a projector that continues from the target would never announce these jobs.
  */
 export function createProjectionBuild(deps: Deps): ProjectionBuild {
-  const { active, target, pause, now } = deps
+  const { active, target, history, pause, now } = deps
   let limits: ReadonlyMap<string, number> = new Map()
   let started = { at: 0, events: 0 }
   const limitOf = (topicPartition: TopicPartition) => limits.get(keyOf(topicPartition)) ?? 0
@@ -39,8 +41,10 @@ export function createProjectionBuild(deps: Deps): ProjectionBuild {
   const printProgress = createProgressPrinter(deps)
 
   async function refreshLimits(): Promise<void> {
-    const positions = await active.positions(topicPartitions)
-    limits = new Map(positions.map((position) => [keyOf(position), position.offset]))
+    const positions = offsetsOf(await active.positions(topicPartitions))
+    // A log that lost its last records ends below the positions of the active collection.
+    const ends = new Map((await history.ranges(positions)).map((range) => [keyOf(range), range.end]))
+    limits = new Map(positions.map((one) => [keyOf(one), Math.min(one.offset, ends.get(keyOf(one)) ?? one.offset)]))
     projector.wake()
   }
 
@@ -51,7 +55,7 @@ export function createProjectionBuild(deps: Deps): ProjectionBuild {
 
   return {
     async start() {
-      started = { at: now(), events: sum(await target.positions(topicPartitions)) }
+      started = { at: now(), events: sum(offsetsOf(await target.positions(topicPartitions))) }
       await refreshLimits()
       await projector.start()
     },
@@ -94,5 +98,7 @@ function createProgressPrinter({ print, now }: Deps): (progress: Progress | null
   }
 }
 
+const offsetsOf = (positions: readonly Position[]): readonly Position[] =>
+  positions.map((position) => ({ ...position, offset: offsetAt(position.offset) }))
 const keyOf = ({ topic, partition }: TopicPartition): string => `${topic}/${partition}`
 const sum = (positions: readonly Position[]): number => positions.reduce((total, { offset }) => total + offset, 0)

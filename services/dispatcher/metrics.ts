@@ -1,7 +1,7 @@
 import type { Meter } from '@opentelemetry/api'
 import type { DeliveryEvent } from '#schemas/events/deliveries.ts'
+import type { PositionFault } from '#shared/log-position/position-fault.ts'
 import type { GateState } from './attempt-gate.ts'
-import type { PositionFault } from './partition/find-start.ts'
 
 /** The dispatcher's metrics. No attribute contains a job, a client or a contact. */
 export type DispatchMetrics = {

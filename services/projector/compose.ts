@@ -1,4 +1,4 @@
-import { metrics as telemetry } from '@opentelemetry/api'
+import { type Meter, metrics as telemetry } from '@opentelemetry/api'
 import { topics } from '#schemas/events/catalogue.ts'
 import { createEventLogProbe } from '#shared/adapters/kafka/admin/probe.ts'
 import { createKafka } from '#shared/adapters/kafka/connect.ts'
@@ -15,7 +15,7 @@ import { observeUnreadablePartitions, remarksOn } from '#shared/observability/un
 import type { EventAppender } from '#shared/ports/event-log.ts'
 import type { ProjectionRevisions, ProjectionStates } from '#shared/ports/projections.ts'
 import type { ReadModelStore } from '#shared/read-model/fold-batch.ts'
-import type { ReadModelCollections } from '#shared/read-model/partition-projector.ts'
+import type { PartitionProjectorDeps, ReadModelCollections } from '#shared/read-model/partition-projector.ts'
 import { createProjector } from '#shared/read-model/projector.ts'
 import type { Part } from '#shared/runtime/lifecycle.ts'
 import type { Log } from '#shared/runtime/log.ts'
@@ -31,6 +31,8 @@ type Instrument = (ports: ProjectorPorts) => ProjectorPorts
 
 const groupId = 'contact-import.projector'
 const checkEveryMs = 1_000
+/** Without new records, a log that was cut and filled again to the same offset is noticed after this time. */
+const checkLogEveryMs = 30_000
 
 export function projectorParts(config: ProjectorConfig, log: Log, instrument: Instrument = (ports) => ports) {
   const topicPrefix = config.KAFKA_PREFIX
@@ -59,14 +61,11 @@ export function projectorParts(config: ProjectorConfig, log: Log, instrument: In
     appender: lane,
   })
   const meter = telemetry.getMeter(groupId)
-  const setAside = meter.createCounter('projector.events.set_aside', {
-    description: 'Events that are missing in the read model because they cannot be applied to their job',
-  })
   const projector = createProjector({
     subscription,
     collections: collectionsOf(createMongoProjections({ db }), storeOf),
     announceFinishedJobs: createAnnounceFinishedJobs({ appender }),
-    onEventSetAside: ({ topic, partition }) => setAside.add(1, { topic, partition }),
+    ...faultCounters(meter),
     log,
   })
   const parts: readonly Part[] = [
@@ -80,12 +79,31 @@ export function projectorParts(config: ProjectorConfig, log: Log, instrument: In
       work: () => projector.reopenChanged(),
       log,
     }),
+    periodicTask({
+      name: 'comparing the positions with the log',
+      everyMs: checkLogEveryMs,
+      work: () => projector.reopenIfLogChanged(),
+      log,
+    }),
   ]
   observeUnreadablePartitions(meter, subscription.unreadable)
   return {
     parts,
     checks: { database: () => mongo.probe(1_500), event_log: () => probe.probe(1_500) },
     eventLogRemarks: () => remarksOn(subscription.unreadable()),
+  }
+}
+
+function faultCounters(meter: Meter): Pick<PartitionProjectorDeps, 'onEventSetAside' | 'positionFault'> {
+  const setAside = meter.createCounter('projector.events.set_aside', {
+    description: 'Events that are missing in the read model because they cannot be applied to their job',
+  })
+  const positionFaults = meter.createCounter('projector.position.faults', {
+    description: 'Positions that did not match the log, because the log lost records or was replaced',
+  })
+  return {
+    onEventSetAside: ({ topic, partition }) => setAside.add(1, { topic, partition }),
+    positionFault: (fault) => positionFaults.add(1, { fault }),
   }
 }
 

@@ -1,7 +1,7 @@
 import type { JobStatus } from '#schemas/http/job.ts'
 import type { Timestamp } from '#schemas/primitives.ts'
 import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
-import type { Position, TopicPartition } from './subscription.ts'
+import type { Position, RecordMark, TopicPartition } from './subscription.ts'
 
 export type AppliedOffsets = ImportJobDocument['applied']
 
@@ -18,13 +18,23 @@ export interface ImportJobWriter {
   save(changes: readonly JobChange[]): Promise<readonly string[]>
 }
 
-/** `to` is the next offset to fold. The stored position must be at least `from`. With null, there is no condition. */
-export type Advance = TopicPartition & { readonly from: number | null; readonly to: number }
+/**
+ * `to` is the next place to fold (see `LogPlace`). The stored position must be at least `from`. With null, there is no
+ * condition. `before`: the last folded record; its offset is an offset of the log.
+ */
+export type Advance = TopicPartition & {
+  readonly from: number | null
+  readonly to: number
+  readonly before?: RecordMark | undefined
+}
+
+/** `offset` is a place (see `LogPlace`). `before`: the record below it, if it is known. */
+export type FoldPosition = Position & { readonly before?: RecordMark | undefined }
 
 /** Stored with the documents: a backup restores both to the same moment. Throws `DependencyLost`. */
 export interface FoldPositions {
   /** Omits partitions without a stored position. */
-  positions(partitions: readonly TopicPartition[]): Promise<readonly Position[]>
+  positions(partitions: readonly TopicPartition[]): Promise<readonly FoldPosition[]>
   /**
    * Never moves a position back. Positions with the same partition number move together or not at all. Returns false
    * when a stored position is missing or below `from`: the database was restored to an earlier state.

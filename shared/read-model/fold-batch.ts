@@ -1,9 +1,10 @@
 import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
 import { evolve, type JobEvent } from '#shared/domain/projections/import-job.ts'
 import { isFinished } from '#shared/domain/projections/import-outcome.ts'
-import type { FoldPositions, ImportJobWriter, JobChange } from '#shared/ports/import-jobs.ts'
+import type { FoldPosition, FoldPositions, ImportJobWriter, JobChange } from '#shared/ports/import-jobs.ts'
 import type { Position, TopicPartition } from '#shared/ports/subscription.ts'
 import type { FoldItem } from './fold-item.ts'
+import { epochStart } from './log-place.ts'
 
 export type ReadModelStore = ImportJobWriter & FoldPositions
 
@@ -12,7 +13,7 @@ type Batch = {
   /** Records of one partition number, in offset order per topic. */
   readonly items: readonly FoldItem[]
   /** The stored positions that the caller read or wrote last. */
-  readonly stored: readonly Position[]
+  readonly stored: readonly FoldPosition[]
   /** Called before the documents of finished jobs are saved. A repeated batch calls it again with the same jobs. */
   readonly announceFinishedJobs?: AnnounceFinishedJobs
   /** Called once for each event that cannot be applied, after the positions have advanced. */
@@ -38,8 +39,8 @@ export async function foldBatch({
   stored,
   announceFinishedJobs,
   onSetAside,
-}: Batch): Promise<readonly Position[] | null> {
-  const byJob = groupByJob(items)
+}: Batch): Promise<readonly FoldPosition[] | null> {
+  const byJob = groupByJob(items, stored)
   const setAside = new Map<JobEvent, unknown>()
   let known = stored
   let unsaved = [...byJob.keys()]
@@ -48,7 +49,7 @@ export async function foldBatch({
     const documents = await store.load(unsaved)
     // Read positions after documents, to detect a restore before or during the load.
     const found = await store.positions(known)
-    if (isBehind(found, known)) return null
+    if (isBehind(found, known) || hasOtherEpoch(found, known)) return null
     known = found
     const changes = unsaved.flatMap((jobId) => changeOf(documents.get(jobId) ?? null, byJob.get(jobId) ?? [], setAside))
     const finished = changes.filter(
@@ -61,7 +62,7 @@ export async function foldBatch({
   const advances = reached.map(({ offset: to, ...topicPartition }) => ({
     ...topicPartition,
     to,
-    from: offsetAt(known, topicPartition),
+    from: placeIn(known, topicPartition),
   }))
   if (!(await store.advance(advances))) return null
   for (const [event, error] of setAside) onSetAside(event, error)
@@ -75,7 +76,7 @@ export async function foldBatch({
 export async function openPositions(
   store: FoldPositions,
   beginnings: readonly Position[],
-): Promise<readonly Position[]> {
+): Promise<readonly FoldPosition[]> {
   await store.advance(beginnings.map(({ offset: to, ...topicPartition }) => ({ ...topicPartition, from: null, to })))
   const found = await store.positions(beginnings)
   if (found.length < beginnings.length) throw new Error('The database was restored while its positions were read.')
@@ -84,7 +85,11 @@ export async function openPositions(
 
 /** True when a stored position is missing or lower than the known one: the database was restored to an earlier state. */
 export const isBehind = (found: readonly Position[], known: readonly Position[]): boolean =>
-  known.some((one) => (offsetAt(found, one) ?? -1) < one.offset)
+  known.some((one) => (placeIn(found, one) ?? -1) < one.offset)
+
+/** True when another owner found that the log lost records. The records of this owner are of the former log. */
+const hasOtherEpoch = (found: readonly Position[], known: readonly Position[]): boolean =>
+  known.some((one) => epochStart(placeIn(found, one) ?? 0) !== epochStart(one.offset))
 
 function changeOf(
   stored: ImportJobDocument | null,
@@ -103,24 +108,29 @@ function changeOf(
   return [{ document, foldedFrom: stored?.applied ?? null }]
 }
 
-function groupByJob(items: readonly FoldItem[]): Map<string, JobEvent[]> {
+function groupByJob(items: readonly FoldItem[], stored: readonly Position[]): Map<string, JobEvent[]> {
   const byJob = new Map<string, JobEvent[]>()
-  for (const { event } of items) {
+  for (const { event, ...item } of items) {
     if (event === null) continue
+    const start = epochStart(placeIn(stored, item) ?? 0)
+    const placed = start === 0 ? event : { ...event, offset: start + event.offset }
     const events = byJob.get(event.jobId)
-    if (events === undefined) byJob.set(event.jobId, [event])
-    else events.push(event)
+    if (events === undefined) byJob.set(event.jobId, [placed])
+    else events.push(placed)
   }
   return byJob
 }
 
-function positionsAfter(items: readonly FoldItem[], stored: readonly Position[]): readonly Position[] {
+function positionsAfter(items: readonly FoldItem[], stored: readonly FoldPosition[]): readonly FoldPosition[] {
   const reached = [...stored]
-  for (const { topic, partition, offset } of items) {
+  for (const { topic, partition, offset, appendedAt } of items) {
     const at = reached.findIndex((one) => isSame(one, { topic, partition }))
-    const next = { topic, partition, offset: Math.max(offset + 1, reached[at]?.offset ?? 0) }
-    if (at === -1) reached.push(next)
-    else reached[at] = next
+    const known = reached[at]
+    const next = epochStart(known?.offset ?? 0) + offset + 1
+    if (known !== undefined && known.offset > next) continue
+    const position = { topic, partition, offset: next, before: { offset, appendedAt } }
+    if (at === -1) reached.push(position)
+    else reached[at] = position
   }
   return reached
 }
@@ -128,5 +138,5 @@ function positionsAfter(items: readonly FoldItem[], stored: readonly Position[])
 const isSame = (one: TopicPartition, other: TopicPartition): boolean =>
   one.topic === other.topic && one.partition === other.partition
 
-const offsetAt = (positions: readonly Position[], topicPartition: TopicPartition): number | null =>
+const placeIn = (positions: readonly Position[], topicPartition: TopicPartition): number | null =>
   positions.find((one) => isSame(one, topicPartition))?.offset ?? null

@@ -3,16 +3,16 @@ import { headerNames } from '#schemas/events/envelope.ts'
 import { decodeEvent } from '#shared/domain/events/codec.ts'
 import type { JobEvent } from '#shared/domain/projections/import-job.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
-import type { Position } from '#shared/ports/subscription.ts'
+import type { Position, RecordMark } from '#shared/ports/subscription.ts'
 import type { Log } from '#shared/runtime/log.ts'
 
 /** The position of a record, and its event or null if the record does not change the read model. */
-export type FoldItem = Position & { readonly event: JobEvent | null }
+export type FoldItem = Position & RecordMark & { readonly event: JobEvent | null }
 
 /** Keeps no reference to the bytes of the record. Logs an unreadable record, without its content. */
 export function toFoldItem(record: LogRecord, log: Log): FoldItem {
-  const { topic, partition, offset } = record
-  return { topic, partition, offset, event: jobEventOf(record, log) }
+  const { topic, partition, offset, appendedAt } = record
+  return { topic, partition, offset, appendedAt, event: jobEventOf(record, log) }
 }
 
 function jobEventOf(record: LogRecord, log: Log): JobEvent | null {

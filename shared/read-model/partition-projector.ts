@@ -1,11 +1,15 @@
 import { type TopicName, topics } from '#schemas/events/catalogue.ts'
 import type { JobEvent } from '#shared/domain/projections/import-job.ts'
+import type { PositionFault } from '#shared/log-position/position-fault.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
-import type { Position, Subscription, TopicPartition } from '#shared/ports/subscription.ts'
+import type { FoldPosition } from '#shared/ports/import-jobs.ts'
+import type { Position, ReadMark, RecordMark, Subscription, TopicPartition } from '#shared/ports/subscription.ts'
 import type { Log } from '#shared/runtime/log.ts'
 import { exponentialDelays, type RetryResult, retry } from '#shared/runtime/retry.ts'
 import { type AnnounceFinishedJobs, foldBatch, isBehind, openPositions, type ReadModelStore } from './fold-batch.ts'
 import { type FoldItem, toFoldItem } from './fold-item.ts'
+import { confirmPositions, hasAllRecords } from './log-check.ts'
+import { offsetAt } from './log-place.ts'
 import { createPartitionQueue, type PartitionQueue } from './partition-queue.ts'
 
 export type ReadModelCollections = {
@@ -24,23 +28,27 @@ export type PartitionProjectorDeps = {
   readonly announceFinishedJobs?: AnnounceFinishedJobs
   /** Called for each event that cannot be applied to its job. */
   readonly onEventSetAside?: (place: TopicPartition) => void
+  /** Called for each stored position that does not match the log. */
+  readonly positionFault?: (fault: PositionFault) => void
   readonly pause?: (ms: number) => Promise<void>
   readonly log: Log
 }
 
 /** Projects one partition number of both topics, one batch at a time. */
 export type PartitionProjector = {
-  records(records: readonly LogRecord[]): void
+  records(records: readonly LogRecord[]): void | Promise<void>
   wake(): void
   /** Reopens the partition if the collections changed or the database was restored to an earlier state. */
   reopenIfChanged(revision: number): Promise<void>
+  /** Reopens the partition if the log no longer has the last records that were read. */
+  reopenIfLogChanged(): Promise<void>
   /** Per topic, the lowest next offset of all collections. Empty while the partition is not open. */
   reached(): readonly Position[]
   /** Resolves when the batch being written is finished. Idempotent. */
   close(): Promise<void>
 }
 
-type Target = { readonly store: ReadModelStore; readonly positions: readonly Position[] }
+type Target = { readonly store: ReadModelStore; readonly positions: readonly FoldPosition[] }
 
 type Reading = {
   readonly revision: number
@@ -48,6 +56,8 @@ type Reading = {
   readonly targets: readonly Target[]
   readonly queue: PartitionQueue
   readonly paused: Set<TopicName>
+  /** The last records received since the partition was opened. */
+  readonly lastRead: Map<TopicName, ReadMark>
 }
 
 /** `finished` resolves when no batch is being written. */
@@ -70,17 +80,30 @@ export function createPartitionProjector(
   return {
     records(records) {
       const reading = readingOf(partition.state)
+      const [first] = records
       // Drop records that were fetched before the partition was opened. The subscription reads them again.
-      if (reading === null) return
-      reading.queue.add(records.map((record) => toFoldItem(record, deps.log)))
-      controlFlow(partition, reading)
-      foldWaiting(partition)
+      if (reading === null || first === undefined) return
+      if (reading.lastRead.get(first.topic)?.leaderEpoch === first.leaderEpoch) return accept(partition, records)
+      // A new leader may lack records that were read. Its records are accepted only after a comparison.
+      return hasAllRecords(deps.subscription, first, newestRead(reading, first)).then((isSame) => {
+        if (readingOf(partition.state) !== reading) return
+        if (isSame) accept(partition, records)
+        else reopen(partition, logChanged)
+      })
     },
     wake: () => foldWaiting(partition),
     async reopenIfChanged(revision) {
       const reading = readingOf(partition.state)
       const reason = reading && (await reasonToReopen(reading, revision))
       if (reason !== null && readingOf(partition.state) === reading) reopen(partition, reason)
+    },
+    async reopenIfLogChanged() {
+      const reading = readingOf(partition.state)
+      if (reading === null) return
+      for (const place of source.topics) {
+        const isSame = await hasAllRecords(deps.subscription, place, newestRead(reading, place))
+        if (!isSame && readingOf(partition.state) === reading) return reopen(partition, logChanged)
+      }
     },
     reached() {
       const reading = readingOf(partition.state)
@@ -94,6 +117,25 @@ export function createPartitionProjector(
 }
 
 type ProjectedPartition = { readonly deps: PartitionProjectorDeps; readonly source: Source; state: State }
+
+function accept(partition: ProjectedPartition, records: readonly LogRecord[]): void {
+  const reading = readingOf(partition.state)
+  const last = records.at(-1)
+  if (reading === null || last === undefined) return
+  const { offset, appendedAt, leaderEpoch } = last
+  reading.lastRead.set(last.topic, { offset, appendedAt, leaderEpoch })
+  reading.queue.add(records.map((record) => toFoldItem(record, partition.deps.log)))
+  controlFlow(partition, reading)
+  foldWaiting(partition)
+}
+
+/** The last record received; before the first one, the last folded record of each collection. */
+function newestRead({ lastRead, targets }: Reading, { topic }: TopicPartition): readonly RecordMark[] {
+  const last = lastRead.get(topic)
+  if (last !== undefined) return [last]
+  const positions = targets.flatMap((target) => target.positions.filter((position) => position.topic === topic))
+  return positions.flatMap(({ before }) => before ?? [])
+}
 
 const readingOf = (state: State): Reading | null =>
   state.is === 'idle' || state.is === 'folding' ? state.reading : null
@@ -160,11 +202,15 @@ const persist = <T>(
 
 const noLimit = () => Number.POSITIVE_INFINITY
 
-type ReopenReason = { readonly level: 'info' | 'warn'; readonly message: string }
+type ReopenReason = { readonly level: 'info' | 'warn' | 'error'; readonly message: string }
 
 const restored: ReopenReason = {
   level: 'warn',
   message: 'the database was restored to an earlier state; reading the missing events again',
+}
+const logChanged: ReopenReason = {
+  level: 'error',
+  message: 'the log no longer has the last record that was read; opening the partition again',
 }
 const changed: ReopenReason = {
   level: 'info',
@@ -185,9 +231,12 @@ async function openReading({ deps, source }: ProjectedPartition): Promise<Readin
   const ranges = await subscription.ranges(source.topics)
   const beginnings = ranges.map(({ start: offset, end: _, ...place }) => ({ ...place, offset }))
   const targets: Target[] = []
-  for (const store of stores) targets.push({ store, positions: await openPositions(store, beginnings) })
+  for (const store of stores) {
+    const stored = await openPositions(store, beginnings)
+    targets.push({ store, positions: await confirmPositions(deps, store, stored) })
+  }
   await collections.confirm(source.partition, revision)
-  return { revision, beginnings, targets, queue: createPartitionQueue(), paused: new Set() }
+  return { revision, beginnings, targets, queue: createPartitionQueue(), paused: new Set(), lastRead: new Map() }
 }
 
 async function foldInto(
@@ -198,7 +247,10 @@ async function foldInto(
   const { announceFinishedJobs, onEventSetAside, log } = deps
   const onSetAside = ({ topic: alias, offset, jobId, event }: JobEvent, err: unknown) => {
     const place = { topic: topics[alias].name, partition }
-    log.error({ ...place, offset, job_id: jobId, type: event.type, err }, 'event set aside: it cannot be projected')
+    log.error(
+      { ...place, offset: offsetAt(offset), job_id: jobId, type: event.type, err },
+      'event set aside: it cannot be projected',
+    )
     onEventSetAside?.(place)
   }
   const folded: Target[] = []
@@ -229,5 +281,7 @@ const lowestPositions = ({ beginnings, targets }: Reading): readonly Position[] 
   }))
 
 const offsetOf = (positions: readonly Position[], topicPartition: TopicPartition): number =>
-  positions.find(({ topic, partition }) => topic === topicPartition.topic && partition === topicPartition.partition)
-    ?.offset ?? 0
+  offsetAt(
+    positions.find(({ topic, partition }) => topic === topicPartition.topic && partition === topicPartition.partition)
+      ?.offset ?? 0,
+  )

@@ -10,6 +10,8 @@ export type Projector = {
   stop(): Promise<void>
   /** Reopens each partition whose collections changed or whose database was restored to an earlier state. */
   reopenChanged(): Promise<void>
+  /** Reopens each partition whose log lost records that were read. */
+  reopenIfLogChanged(): Promise<void>
   /** Must be called after an offset limit has changed. */
   wake(): void
   /** The next offset to project, for each open partition. */
@@ -55,6 +57,9 @@ export function createProjector(deps: PartitionProjectorDeps): Projector {
     async reopenChanged() {
       const { revision } = await collections.current()
       for (const one of partitions.values()) await one.reopenIfChanged(revision)
+    },
+    async reopenIfLogChanged() {
+      for (const one of partitions.values()) await one.reopenIfLogChanged()
     },
     wake() {
       for (const one of partitions.values()) one.wake()

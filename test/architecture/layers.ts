@@ -22,6 +22,7 @@ const allShared = [
   'shared/errors/',
   'shared/observability/',
   'shared/http/',
+  'shared/log-position/',
   'shared/read-model/',
 ]
 
@@ -56,9 +57,17 @@ const layers: readonly Layer[] = [
       'shared/ports/',
     ],
   },
+  { at: 'shared/log-position/', imports: ['shared/ports/'], packages: [] },
   {
     at: 'shared/read-model/',
-    imports: ['schemas/', 'shared/read-model/', 'shared/domain/', 'shared/ports/', 'shared/runtime/'],
+    imports: [
+      'schemas/',
+      'shared/read-model/',
+      'shared/domain/',
+      'shared/log-position/',
+      'shared/ports/',
+      'shared/runtime/',
+    ],
     packages: [],
   },
   { at: 'shared/adapters/*/', imports: ['schemas/', 'shared/ports/', 'shared/runtime/', 'shared/adapters/*/'] },

@@ -196,6 +196,18 @@ function positions(open: () => Jobs) {
     ])
   })
 
+  test('a position is returned with the record below it, until a writer moves the position without a record', async () => {
+    const jobs = open()
+    const before = { offset: 9, appendedAt: 1_769_851_800_000 }
+    await jobs.advance([{ ...imports(3), from: null, to: 10, before }])
+    expect(await jobs.positions([imports(3)])).toEqual([{ ...imports(3), offset: 10, before }])
+    const earlier = { offset: 7, appendedAt: 1_769_851_900_000 }
+    await jobs.advance([{ ...imports(3), from: null, to: 8, before: earlier }])
+    expect(await jobs.positions([imports(3)])).toEqual([{ ...imports(3), offset: 10, before }])
+    await jobs.advance([{ ...imports(3), from: 10, to: 2 ** 44 + 5 }])
+    expect(await jobs.positions([imports(3)])).toEqual([{ ...imports(3), offset: 2 ** 44 + 5 }])
+  })
+
   test('advance stores the position of a second topic', async () => {
     const jobs = open()
     await jobs.advance([{ ...imports(3), from: null, to: 10 }])

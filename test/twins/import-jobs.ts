@@ -1,17 +1,18 @@
 import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
 import type {
   Advance,
+  FoldPosition,
   FoldPositions,
   ImportJobReader,
   ImportJobWriter,
   JobChange,
   JobListing,
 } from '#shared/ports/import-jobs.ts'
-import type { Position, TopicPartition } from '#shared/ports/subscription.ts'
+import type { TopicPartition } from '#shared/ports/subscription.ts'
 
 export function createMemoryImportJobs(): ImportJobWriter & FoldPositions & ImportJobReader {
   const jobs = new Map<string, ImportJobDocument>()
-  const reached = new Map<string, Position>()
+  const reached = new Map<string, FoldPosition>()
   const isUnchanged = ({ document, foldedFrom }: JobChange): boolean => {
     const stored = jobs.get(document._id)
     if (stored === undefined) return true
@@ -43,10 +44,11 @@ export function createMemoryImportJobs(): ImportJobWriter & FoldPositions & Impo
     async advance(advances) {
       const isKept = ({ from, ...place }: Advance) => from === null || (reached.get(idOf(place))?.offset ?? -1) >= from
       const refused = new Set(advances.filter((advance) => !isKept(advance)).map(({ partition }) => partition))
-      for (const { topic, partition, to } of advances) {
-        if (refused.has(partition)) continue
-        const former = reached.get(idOf({ topic, partition }))?.offset ?? 0
-        reached.set(idOf({ topic, partition }), { topic, partition, offset: Math.max(former, to) })
+      for (const { topic, partition, to: offset, before } of advances) {
+        const former = reached.get(idOf({ topic, partition }))
+        if (refused.has(partition) || (former !== undefined && former.offset > offset)) continue
+        const known = before ?? (former?.offset === offset ? former.before : undefined)
+        reached.set(idOf({ topic, partition }), { topic, partition, offset, ...(known && { before: known }) })
       }
       return refused.size === 0
     },

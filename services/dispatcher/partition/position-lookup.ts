@@ -1,4 +1,5 @@
 import { topics } from '#schemas/events/catalogue.ts'
+import { hasRecord } from '#shared/log-position/position-fault.ts'
 import type { Timers } from '#shared/ports/clock.ts'
 import type { RecordMark, Subscription, TopicPartition } from '#shared/ports/subscription.ts'
 import type { Log } from '#shared/runtime/log.ts'
@@ -68,9 +69,7 @@ export function createPositionLookup({ subscription, timers, metrics, log, isSto
     /** False when the log no longer has the last record that was read. Throws when the log cannot be reached. */
     async stillHas(one: Partition, last: RecordMark): Promise<boolean> {
       const [range] = await subscription.ranges([placeOf(one)])
-      // A record that retention deleted cannot be compared.
-      if (range === undefined || last.offset < range.start) return true
-      if (await subscription.holds(range, last)) return true
+      if (range === undefined || (await hasRecord(subscription, range, last))) return true
       const { start: log_start, end: log_end } = range
       metrics.positionFault('other_record')
       log.error({ topic, partition: one.partition, last_read: last.offset, log_start, log_end }, recordLost)

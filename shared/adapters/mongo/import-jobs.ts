@@ -8,6 +8,7 @@ import {
 } from 'mongodb'
 import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
 import type {
+  Advance,
   FoldPositions,
   ImportJobReader,
   ImportJobWriter,
@@ -29,9 +30,12 @@ type PositionDocument = {
   partition: number
   /** Keyed by topic name with slashes, because MongoDB uses dots in paths. */
   offsets: Record<string, number>
+  /** The last folded records, keyed like `offsets`. `to` is first, because $max compares members in their order. */
+  before?: Record<string, { to: number; offset: number; appended_at: number }>
 }
 const fieldOf = (topic: TopicPartition['topic']): string => topic.replaceAll('.', '/')
 const pathOf = (topic: TopicPartition['topic']): string => `offsets.${fieldOf(topic)}`
+const beforePathOf = (topic: TopicPartition['topic']): string => `before.${fieldOf(topic)}`
 
 type Options = {
   readonly db: Db
@@ -74,10 +78,15 @@ function foldPositions(stored: Collection<PositionDocument>, collection: string)
       // Majority: with a position that is rolled back later, the projector would skip events that the documents lack.
       const query = stored.find({ _id: { $in: [...ids] } }, { readConcern: 'majority' })
       const found = await callDatabase(() => query.toArray())
-      const byPartition = new Map(found.map(({ partition, offsets }) => [partition, offsets]))
+      const byPartition = new Map(found.map((document) => [document.partition, document]))
       return partitions.flatMap(({ topic, partition }) => {
-        const offset = byPartition.get(partition)?.[fieldOf(topic)]
-        return offset === undefined ? [] : [{ topic, partition, offset }]
+        const { offsets, before } = byPartition.get(partition) ?? {}
+        const offset = offsets?.[fieldOf(topic)]
+        if (offset === undefined) return []
+        const record = before?.[fieldOf(topic)]
+        // A version of the projector that stores no record may have moved the position.
+        if (record?.to !== offset) return [{ topic, partition, offset }]
+        return [{ topic, partition, offset, before: { offset: record.offset, appendedAt: record.appended_at } }]
       })
     },
 
@@ -90,7 +99,7 @@ function foldPositions(stored: Collection<PositionDocument>, collection: string)
             filter: { _id: idFor(partition), ...Object.fromEntries(fences) },
             update: {
               // $max: a late write by the partition's former owner must not move the position back.
-              $max: Object.fromEntries(topics.map(({ topic, to }) => [pathOf(topic), to])),
+              $max: Object.fromEntries(topics.flatMap(valuesOf)),
               $setOnInsert: { collection, partition },
             },
             upsert: fences.length === 0,
@@ -101,6 +110,12 @@ function foldPositions(stored: Collection<PositionDocument>, collection: string)
       return matchedCount + upsertedCount === writes.length
     },
   }
+}
+
+function valuesOf({ topic, to, before }: Advance): readonly (readonly [string, unknown])[] {
+  const position = [pathOf(topic), to] as const
+  if (before === undefined) return [position]
+  return [position, [beforePathOf(topic), { to, offset: before.offset, appended_at: before.appendedAt }]]
 }
 
 const reader = (jobs: Collection<ImportJobDocument>): ImportJobReader => ({

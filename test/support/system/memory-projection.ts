@@ -18,8 +18,8 @@ export type MemoryStore = ReadModelStore & ImportJobReader
 
 const folded: readonly TopicName[] = [topics.imports.name, topics.deliveries.name]
 
-export function createMemoryProjection() {
-  const eventLog = createMemoryEventLog()
+export function createMemoryProjection({ now = Date.now }: { readonly now?: () => number } = {}) {
+  const eventLog = createMemoryEventLog({ now })
   const groups = createMemoryGroups()
   const store = createMemoryImportJobs()
   const lines: string[] = []

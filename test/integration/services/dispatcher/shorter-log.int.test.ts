@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { topics } from '#schemas/events/catalogue.ts'
+import { type TopicName, topics } from '#schemas/events/catalogue.ts'
+import { applyTopics } from '#shared/adapters/kafka/admin/topics.ts'
 import { type OwnServer, startOwnKafka } from '#test/support/backing/own-services.ts'
 import { eventually } from '#test/support/eventually.ts'
 import { cutLog } from '#test/support/kafka/cut-log.ts'
@@ -42,16 +43,17 @@ afterAll(async () => {
 })
 
 describe('after a power cut that removed the last records of a partition, every later chunk is delivered once', () => {
-  let [running, waiting, late]: (Awaited<ReturnType<typeof deliveredScene>> | undefined)[] = []
-  const cut = (scene: DispatchScene) =>
-    cutLog(kafka.logPath, { topic: scene.topics.nameOf(topics.imports.name), partition: before.partition }, cutFrom)
+  let [running, waiting, late, lossy]: (Awaited<ReturnType<typeof deliveredScene>> | undefined)[] = []
+  const cut = (scene: DispatchScene, topic: TopicName, from: number) =>
+    cutLog(kafka.logPath, { topic: scene.topics.nameOf(topic), partition: before.partition }, from)
 
   beforeAll(async () => {
-    const three = await Promise.all([deliveredScene(), deliveredScene(), deliveredScene()])
-    ;[running, waiting, late] = three
-    await Promise.all([waiting?.dispatcher.stop(), late?.dispatcher.stop()])
+    const prepared = await Promise.all([deliveredScene(), deliveredScene(), deliveredScene(), deliveredScene()])
+    ;[running, waiting, late, lossy] = prepared
+    await Promise.all([waiting, late, lossy].map((one) => one?.dispatcher.stop()))
     await killBroker(kafka)
-    for (const { scene } of three) expect(cut(scene)).toBe(cutFrom)
+    for (const { scene } of prepared) expect(cut(scene, topics.imports.name, cutFrom)).toBe(cutFrom)
+    if (lossy !== undefined) cut(lossy.scene, topics.deliveries.name, chunksBefore - 1)
     await kafka.restart()
   })
 
@@ -78,9 +80,39 @@ describe('after a power cut that removed the last records of a partition, every 
     await expectDelivered(late, await late.scene.dispatcher())
   })
 
+  it('and chunks whose outcomes were also lost get an outcome again', async () => {
+    if (lossy === undefined) throw new Error('no scene')
+    const { scene } = lossy
+    const kept = outcomesOf(await scene.deliveryEvents()).size
+    expect(kept).toBeLessThan(chunksBefore)
+    const dispatcher = await scene.dispatcher()
+    await scene.appendImports(after)
+    // The AI system got the chunks of the lost imports. The log has the outcomes of all chunks that it has.
+    await eventually(async () => {
+      const outcomes = outcomesOf(await scene.deliveryEvents())
+      expect(scene.ai.received().chunks).toBe(chunksBefore + chunksAfter)
+      expect(outcomes.size).toBeGreaterThanOrEqual(16 + chunksAfter)
+      expect([...outcomes.values()].every(({ length }) => length === 1)).toBe(true)
+    })
+    expect(scene.ai.received().repeats).toBeLessThanOrEqual(chunksBefore - kept)
+    expect(dispatcher.output()).toContain(message)
+  })
+
   it('by a dispatcher that ran during the power cut', async () => {
     if (running === undefined) throw new Error('no scene')
     await running.scene.appendImports(after)
     await expectDelivered(running, running.dispatcher)
   })
+})
+
+it('a dispatcher that runs while the topic is created again delivers every chunk of the new topic', async () => {
+  const { scene } = await deliveredScene()
+  const admin = scene.kafka.admin()
+  await admin.connect()
+  await admin.deleteTopics({ topics: [scene.topics.nameOf(topics.imports.name)] })
+  await eventually(() => applyTopics(scene.kafka, { topicPrefix: scene.topics.topicPrefix }))
+  await admin.disconnect()
+  await scene.appendImports(after)
+  await scene.delivered(chunksBefore + chunksAfter)
+  expect(scene.ai.received().repeats).toBe(0)
 })

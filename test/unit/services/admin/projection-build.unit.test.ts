@@ -16,26 +16,28 @@ function positionsOnly(offset: () => number): FoldPositions {
 }
 
 /** The active collection has 10,000 events per partition; the build folds 1,000 events per partition and second. */
-function building(joinedAfterMs: number) {
+function building(joinedAfterMs: number, logEnd = 10_000) {
   let now = 0
   const lines: string[] = []
   let limitOf = (_: TopicPartition) => 0
   const build = createProjectionBuild({
     active: positionsOnly(() => 10_000),
     target: positionsOnly(() => 0),
+    history: { ranges: async (places) => places.map((place) => ({ ...place, start: 0, end: logEnd })) },
     projectorWith: (limit) => {
       limitOf = limit
       return {
         start: async () => {},
         stop: async () => {},
         reopenChanged: async () => {},
+        reopenIfLogChanged: async () => {},
         wake: () => {},
         reached: () =>
           now < joinedAfterMs
             ? []
             : topicPartitions.map((topicPartition) => ({
                 ...topicPartition,
-                offset: Math.min(limitOf(topicPartition), now),
+                offset: Math.min(limitOf(topicPartition), logEnd, now),
               })),
       }
     },
@@ -47,6 +49,13 @@ function building(joinedAfterMs: number) {
   })
   return { build, lines, now: () => now }
 }
+
+test('a build ends at the end of the log when the log lost records that the active collection contains', async () => {
+  const { build, now } = building(1_000, 6_000)
+  await build.start()
+  await build.caughtUp()
+  expect(now()).toBe(6_000)
+})
 
 test('the progress is printed every two seconds', async () => {
   const { build, lines, now } = building(3_000)

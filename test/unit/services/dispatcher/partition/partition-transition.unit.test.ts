@@ -19,16 +19,18 @@ const start = 1_000_000
 const [, ...planned] = plannedImport({ chunks: 6, contactsPerChunk: 1, createdAt: start }).records
 
 let now: number
+let clockCorrection: number
 let state: PartitionState
 beforeEach(() => {
   now = start
+  clockCorrection = 0
   state = initialPartitionState(false)
 })
 
 function give(...inputs: readonly PartitionInput[]): readonly PartitionEffect[] {
   return inputs.flatMap((input) => {
     const context = {
-      now,
+      now: now + clockCorrection,
       elapsedMs: now - start,
       self,
       lateOriginalMs: 10_000,
@@ -106,6 +108,15 @@ describe('a partition that starts', () => {
 
   test('waits for the calls of another process, at most 11 s after the assignment', () => {
     give(found(0, { is: 'open', by: 'other' }), received(0, 1))
+    now += 10_800
+    expect(give({ is: 'ownCallsEnded' })).toEqual([{ do: 'wait', ms: 200 }])
+    now += 200
+    expect(kindsOf(give({ is: 'waited' }))).toEqual(['announce'])
+  })
+
+  test.each([-3_600_000, 3_600_000])('waits as long when the clock is corrected by %i ms', (correction) => {
+    give(found(0, { is: 'open', by: 'other' }), received(0, 1))
+    clockCorrection = correction
     now += 10_800
     expect(give({ is: 'ownCallsEnded' })).toEqual([{ do: 'wait', ms: 200 }])
     now += 200
