@@ -66,6 +66,7 @@ const foreignCodes: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>(
   ['HPE_CHUNK_EXTENSIONS_OVERFLOW', 'payload_too_large'],
 ])
 
+/** 5 s: a lost broker or primary is usually replaced within 1 to 12 s, see infra/docs/runbooks/survive-a-broker.md. */
 const defaultRetryAfterSeconds: Partial<Record<ErrorCode, number>> = {
   service_unavailable: 5,
   request_in_progress: 1,
