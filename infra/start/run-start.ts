@@ -42,7 +42,10 @@ export async function runStart({ environment, startServices, aiSystem, say, sign
     crash.abort()
   }
   const context = { dataDir, environment, say, signal: stopping, onCrash }
-  const [backing, ai] = await startServers(aiSystem, context, started)
+  const ai = await startAiSystem(aiSystem, context)
+  started.defer(ai.stop)
+  const backing = await startBackingServices(context)
+  started.defer(backing.stop)
   stopping.throwIfAborted()
   const starting = startServices(
     {
@@ -60,16 +63,6 @@ export async function runStart({ environment, startServices, aiSystem, say, sign
   started.defer(() => stopServices(services, say))
   await untilAborted(stopping)
   if (signal.aborted) say('Stopping …')
-}
-
-/** Starts the backing services and the AI system concurrently. If one start fails, `started` still stops the other. */
-async function startServers(aiSystem: string, context: StartContext, started: AsyncDisposableStack) {
-  const results = await Promise.allSettled([startBackingServices(context), startAiSystem(aiSystem, context)])
-  const [backing, ai] = results
-  for (const result of results) if (result.status === 'fulfilled') started.defer(result.value.stop)
-  if (backing.status === 'rejected') throw backing.reason
-  if (ai.status === 'rejected') throw ai.reason
-  return [backing.value, ai.value] as const
 }
 
 async function stopServices(services: Running | undefined, say: (sentence: string) => void): Promise<void> {
