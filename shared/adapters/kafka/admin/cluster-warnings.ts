@@ -30,11 +30,14 @@ async function replicationWarnings(client: Admin, topicPrefix?: string): Promise
   const present = wanted.filter((name) => existing.has(name))
   if (present.length === 0) return []
   const { topics } = await client.fetchTopicMetadata({ topics: present })
-  const single = topics.filter(({ partitions }) => partitions.some(({ replicas }) => replicas.length === 1))
+  const hasOneReplica = (wantedName: string) =>
+    topics.some(
+      ({ name, partitions }) => name === wantedName && partitions.some(({ replicas }) => replicas.length === 1),
+    )
+  const single = present.filter(hasOneReplica)
   if (single.length === 0) return []
-  const found = single.map(({ name }) => name).join(', ')
   return [
-    `These topics have replication factor 1: ${found}. If a broker loses its disk, accepted imports are lost. Use replication factor 3 in production.`,
+    `These topics have replication factor 1: ${single.join(', ')}. If a broker loses its disk, accepted imports are lost. Use replication factor 3 in production.`,
   ]
 }
 
