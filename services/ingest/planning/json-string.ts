@@ -9,8 +9,10 @@ export function endOfString(json: Buffer, open: number): number {
   return at + 1
 }
 
-export const readString = (json: Buffer, start: number, end: number): string =>
-  String(JSON.parse(json.toString('utf8', start, end)))
+export function readString(json: Buffer, start: number, end: number): string {
+  const text = json.toString('utf8', start, end)
+  return text.includes('\\') ? String(JSON.parse(text)) : text.slice(1, -1)
+}
 
 const lengths = [limits.phoneLength, limits.tagLength, limits.fieldNameLength]
 /** Strings up to `surelyShort` bytes are within all limits. Strings above `surelyLong` bytes exceed all limits. */

@@ -167,10 +167,13 @@ function checkFieldNames({ json, members }: ContactWalk, base: number, faults: F
 }
 
 const proto = '__proto__'
+const underscore = 0x5f
 const maxProtoBytes = proto.length * '\\u0000'.length + 2
 
 const isProto = (json: Buffer, start: number, end: number): boolean =>
-  end - start <= maxProtoBytes && end - start > proto.length && readString(json, start, end) === proto
+  (json[start + 1] === underscore || json[start + 1] === byte.backslash) &&
+  end - start <= maxProtoBytes &&
+  readString(json, start, end) === proto
 
 /** The names and indexes that lead to the current value. */
 const fieldPath = ({ json, path }: ContactWalk): (string | number)[] => [

@@ -75,7 +75,7 @@ export function pushMembers(json: Buffer, start: number, stack: MemberStack): nu
     const next = skipSpaces(json, valueEnd)
     at = json[next] === byte.comma ? skipSpaces(json, next + 1) : next
   }
-  if (stack.top - base > 1) removeRepeats(json, stack, base)
+  if (mayHaveRepeats(json, stack, base)) removeRepeats(json, stack, base)
   return at + 1
 }
 
@@ -88,6 +88,23 @@ function push(stack: MemberStack, ...member: readonly [number, number, number, n
   }
   for (let field = 0; field < fields; field += 1) stack.positions[at + field] = member[field] ?? 0
   stack.top += 1
+}
+
+/** Comparing each pair of a few names is faster than a map. */
+const maxPairwise = 8
+
+function mayHaveRepeats(json: Buffer, stack: MemberStack, base: number): boolean {
+  if (stack.top - base > maxPairwise) return true
+  for (let index = base; index < stack.top; index += 1) {
+    const { nameStart, nameEnd } = memberAt(stack, index)
+    for (let at = nameStart; at < nameEnd; at += 1) if (json[at] === backslash) return true
+    for (let other = base; other < index; other += 1) {
+      const earlier = memberAt(stack, other)
+      if (earlier.nameEnd - earlier.nameStart !== nameEnd - nameStart) continue
+      if (json.compare(json, earlier.nameStart, earlier.nameEnd, nameStart, nameEnd) === 0) return true
+    }
+  }
+  return false
 }
 
 function removeRepeats(json: Buffer, stack: MemberStack, base: number): void {
