@@ -34,7 +34,7 @@ function member(name: string, value: unknown, depth: number): unknown {
 
 function plain(value: unknown, depth: number): unknown {
   if (value instanceof Error) return describedError(value, depth)
-  if (typeof value === 'string') return withoutPhones(value)
+  if (typeof value === 'string') return isFreeText(value) ? withoutPhones(value) : value
   if (typeof value === 'bigint') return value.toString()
   if (typeof value !== 'object' || value === null) return value
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`
@@ -64,5 +64,21 @@ function describedError(error: Error, depth: number): Record<string, unknown> {
   }
 }
 
-const withoutPhones = (text: string): string =>
-  !text.includes('+') ? text : text.replace(/\+\d[\d\s()-]{5,}\d/g, '[phone]')
+/** The error message or a text that is more than one identifier. A value such as an offset is not free text. */
+const isFreeText = (text: string): boolean => !/^[\w.:/-]*$/.test(text)
+
+const internationalPhone = /\+\d[\d\s()-]{5,}\d/g
+/** The first two alternatives match numbers that are kept: a UUID, and an offset or a time with its name. */
+const numberInText =
+  /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:offset|position|time|timestamp)s?\W{1,3}\d+|(?<![0-9a-z])\d{10,15}(?![0-9a-z])/gi
+const onlyDigits = /^\d+$/
+/** Milliseconds since 1970, from 2014 to 2033. No phone number of 13 digits begins with 1. */
+const epochMs = /^1[4-9]\d{11}$/
+
+function withoutPhones(text: string): string {
+  const withoutPlus = text.includes('+') ? text.replace(internationalPhone, '[phone]') : text
+  if (!/\d{10}/.test(withoutPlus)) return withoutPlus
+  return withoutPlus.replace(numberInText, (found) =>
+    onlyDigits.test(found) && !epochMs.test(found) ? '[phone]' : found,
+  )
+}

@@ -4,12 +4,15 @@ import type { Quota, RateLimiter } from '#shared/ports/rate-limiter.ts'
 import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
 import { callDatabase } from './call-database.ts'
 import { createGroupCommit } from './group-commit.ts'
+import { createRecentlyUsed } from './recently-used.ts'
 
 export const rateLimitsCollection = 'rate_limits'
 
 const deadlineMs = 1_000
 /** High enough that all waiting requests are counted by the next call. */
 const maxGroup = 10_000
+/** Clients whose requests are counted in groups. A larger number would only need more memory. */
+const maxClients = 1_000
 /** Time without calls after a failure, so that not every request waits for the deadline. */
 const cooldownMs = 1_000
 
@@ -120,8 +123,6 @@ function createCount(db: Db): Count {
 /** Counts the requests of a client that arrive during a call in the next call. Each request gets its own count. */
 function inGroups(count: Count): Count {
   type Request = { readonly points: number; readonly windowMs: number }
-  const clients = new Map<string, (request: Request) => Promise<Window>>()
-
   const counting = (key: string) => async (group: readonly Request[]) => {
     const all = group.reduce((sum, { points }) => sum + points, 0)
     const counted = await count(key, all, Math.max(...group.map(({ windowMs }) => windowMs)))
@@ -132,11 +133,9 @@ function inGroups(count: Count): Count {
     })
   }
 
-  return (key, points, windowMs) => {
-    const commit = clients.get(key) ?? createGroupCommit({ write: counting(key), maxGroup })
-    clients.set(key, commit)
-    return callDatabase(() => commit({ points, windowMs }), deadlineMs)
-  }
+  // Two groups of one client at the same time are counted correctly, so the group of any client may be forgotten.
+  const groupOf = createRecentlyUsed(maxClients, (key) => createGroupCommit({ write: counting(key), maxGroup }))
+  return (key, points, windowMs) => callDatabase(() => groupOf(key)({ points, windowMs }), deadlineMs)
 }
 
 function withCooldown(count: Count, onFallback?: (cause: unknown) => void): Count {

@@ -45,6 +45,35 @@ describe('log', () => {
     expect(last()).toMatchObject({ text: 'called [phone] now', bytes: '[6 bytes]' })
   })
 
+  test.each([
+    'called 89991234567.',
+    'dup key: { _id: "cl_1:order-79991234567" }',
+    '{"value":"9991234567"}',
+    '"49151234567890", 12',
+    'called +7 (999) 123-45-67',
+  ])('a phone number in the text %j is replaced, in a field and in the message of an error', (text) => {
+    const { log, last } = captured()
+    log.warn({ text, err: new Error(text, { cause: new Error(text) }) }, 'm')
+    expect(JSON.stringify(last())).not.toMatch(/\d{7}|123-45-67/)
+    expect(last()).toMatchObject({ text: expect.stringContaining('[phone]') })
+  })
+
+  test.each([
+    '0b9f7c1e-5d34-4a53-9f0e-123456789012 failed',
+    'the offset 12345678901 is above the end',
+    'no record at timestamp=1769850600000, position: 98765432109',
+    'appended at 1769850600000 by the broker',
+    '2026-01-31T09:30:00.123456789Z was too late',
+    'object 507f1f77bcf86cd799439011 of trace 4bf92f3577b34da6a3ce929d0e0e4736',
+    '12345678901',
+    'cl_1234567890123',
+    'heap of 123456789 bytes',
+  ])('the text %j is unchanged: ids, times and offsets are needed', (text) => {
+    const { log, last } = captured()
+    log.warn({ text }, 'm')
+    expect(last()).toMatchObject({ text })
+  })
+
   test('an own member named __proto__ is redacted like any other member', () => {
     const { log, lines, last } = captured()
     const fields: Record<string, unknown> = JSON.parse(
