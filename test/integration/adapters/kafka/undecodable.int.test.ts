@@ -103,11 +103,11 @@ describe('a subscription with a record batch that cannot be decoded', () => {
     const { offset, repair } = await damage()
     await append(damaged, ['c'])
     const { subscription, seen } = await subscribe()
-    await eventually(() => expect(subscription.unreadable()).toHaveLength(1))
     for (const key of ['1', '2', '3', '4']) {
       await append(intact, [key])
       await eventually(() => expect(seen.read.get(intact)?.at(-1)).toBe(key))
     }
+    await eventually(() => expect(subscription.unreadable()).toHaveLength(1))
     expect(seen.read.get(damaged)).toEqual(['a'])
     expect(subscription.unreadable()).toEqual([{ topic: own.nameOf(imports), partition: damaged, offset }])
     expect(seen.errors().map(({ fields }) => fields)).toEqual([expect.objectContaining({ partition: damaged, offset })])
