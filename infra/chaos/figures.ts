@@ -6,6 +6,8 @@ export type Figures = {
   readonly imports: number
   /** The answers to POST by status; `none` when the connection failed. */
   readonly answers: Readonly<Record<string, number>>
+  /** Of one answer to POST. */
+  readonly slowestAnswerMs: number
   /** The longest time without a new 202 between the first and the last one. */
   readonly longestGapMs: number
   /** Between the first POST of an import and its first 202. */
@@ -32,6 +34,7 @@ export function figuresOf({ facts, applied, recoveryMs }: RunResult): Figures {
     answers: Object.fromEntries(
       [...groupBy(answers, ({ status }) => String(status ?? 'none'))].map(([s, a]) => [s, a.length]),
     ),
+    slowestAnswerMs: answers.reduce((most, { sentAt, answeredAt }) => Math.max(most, answeredAt - sentAt), 0),
     longestGapMs: longestGap(acceptances.map(({ at }) => at)),
     acceptedP99Ms: waits[Math.floor(waits.length * 0.99)] ?? 0,
     chunksDelivered: chunks.size,
