@@ -3,6 +3,7 @@ import type { FoldPositions } from '#shared/ports/import-jobs.ts'
 import type { LogHistory, Position, TopicPartition } from '#shared/ports/subscription.ts'
 import { offsetAt } from '#shared/read-model/log-place.ts'
 import type { Projector } from '#shared/read-model/projector.ts'
+import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
 
 type Deps = {
   readonly active: FoldPositions
@@ -40,12 +41,19 @@ export function createProjectionBuild(deps: Deps): ProjectionBuild {
   const projector = deps.projectorWith(limitOf)
   const printProgress = createProgressPrinter(deps)
 
-  async function refreshLimits(): Promise<void> {
+  /** Returns false when the event log cannot be reached. The caller repeats the call. */
+  async function refreshLimits(): Promise<boolean> {
     const positions = offsetsOf(await active.positions(topicPartitions))
     // A log that lost its last records ends below the positions of the active collection.
-    const ends = new Map((await history.ranges(positions)).map((range) => [keyOf(range), range.end]))
+    const ranges = await history.ranges(positions).catch((error: unknown) => {
+      if (error instanceof DependencyLost) return null
+      throw error
+    })
+    if (ranges === null) return false
+    const ends = new Map(ranges.map((range) => [keyOf(range), range.end]))
     limits = new Map(positions.map((one) => [keyOf(one), Math.min(one.offset, ends.get(keyOf(one)) ?? one.offset)]))
     projector.wake()
+    return true
   }
 
   function folded() {
@@ -61,7 +69,7 @@ export function createProjectionBuild(deps: Deps): ProjectionBuild {
     },
     stop: () => projector.stop(),
     async caughtUp() {
-      await refreshLimits()
+      while (!(await refreshLimits())) await pause(pollEveryMs)
       const wanted = limits
       for (;;) {
         const reached = projector.reached()
