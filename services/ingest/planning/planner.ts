@@ -43,9 +43,9 @@ export const createPlanWorkers = ({ threads, maxBodyBytes, leaseMs, log }: PlanW
 
 /**
  * Bodies up to these limits are planned on the event loop: a worker would cost more than the plan. The limits assume
- * malicious bodies: reading takes up to 0.3 ms per KiB, and a phone number for the full parser up to 100 µs.
+ * malicious bodies: reading takes up to 0.3 ms per KiB, and a phone number for the full parser up to 50 µs.
  */
-const inline = { parsedBytes: 8 * 1024, scannedBytes: 64 * 1024, contacts: 250, slowPhones: 40 }
+const inline = { parsedBytes: 8 * 1024, scannedBytes: 64 * 1024, contacts: 250, slowPhones: 100 }
 
 export const createPlanner = ({ workers }: { readonly workers: Pick<PlanWorkers, 'run'> }): Planner => {
   const planInWorker = async (request: PlanRequest, by: PlanTask['by']) => {

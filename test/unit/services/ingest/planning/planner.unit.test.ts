@@ -105,7 +105,7 @@ describe('the planner', () => {
     const slowForParser = Buffer.from(slow(200).toString().replace('"phone"', '"\\u0070hone"'))
     for (const { byteLength } of [slow(200), slowForParser]) expect(byteLength).toBeLessThan(8 * 1024)
     const { planner, offered } = plannerWithBusyWorkers()
-    expect((await planner.plan(requestOf(slow(40), limits))).is).toBe('planned')
+    expect((await planner.plan(requestOf(slow(100), limits))).is).toBe('planned')
     expect((await planner.plan(requestOf(bodyOf(Array(250).fill({ phone: '8 999 123-45-67' })), limits))).is).toBe(
       'planned',
     )
