@@ -21,6 +21,7 @@ import { kafkaAccess } from '#shared/config/kafka-access.ts'
 import type { Environment } from '#shared/config/load-config.ts'
 import { parseSecretsKey } from '#shared/config/parse.ts'
 import type { TopicPartition } from '#shared/ports/subscription.ts'
+import { createAnnounceFinishedJobs } from '#shared/read-model/announce-finished-jobs.ts'
 import { createProjector } from '#shared/read-model/projector.ts'
 import type { Log } from '#shared/runtime/log.ts'
 import { pauseFor } from '#shared/runtime/retry.ts'
@@ -109,6 +110,9 @@ function composeDeadLetters({ openKafka, stopAtClose }: Connections) {
 
 function composeProjections({ openKafka, openMongo, stopAtClose }: Connections, print: Print): ProjectionDeps {
   const { kafka, topicPrefix } = openKafka()
+  const lane = createLane({ kafka, topic: topics.jobs, topicPrefix })
+  stopAtClose(lane)
+  void lane.start()
   const { db } = openMongo()
   const storeOf = (collection: string) => createMongoImportJobs({ db, collection })
   const historyAdmin = createReconnectingAdmin(kafka)
@@ -134,6 +138,7 @@ function composeProjections({ openKafka, openMongo, stopAtClose }: Connections, 
   return {
     projections: createMongoProjections({ db }),
     comparison: createMongoComparison({ db }),
+    announceFinishedJobs: createAnnounceFinishedJobs({ appender: lane }),
     createBuild: ({ active, target, pause }) =>
       createProjectionBuild({
         active: storeOf(active),

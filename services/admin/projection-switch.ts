@@ -1,16 +1,18 @@
+import { assertNever } from '#shared/domain/assert-never.ts'
 import type {
-  Difference,
   ProjectionComparison,
   ProjectionLease,
   ProjectionRevisions,
   ProjectionState,
   ProjectionStates,
 } from '#shared/ports/projections.ts'
+import type { AnnounceFinishedJobs } from '#shared/read-model/fold-batch.ts'
 import type { ProjectionBuild } from './projection-build.ts'
 
 export type ProjectionDeps = {
   readonly projections: ProjectionStates & ProjectionRevisions & ProjectionLease
   readonly comparison: ProjectionComparison
+  readonly announceFinishedJobs: AnnounceFinishedJobs
   createBuild(options: {
     readonly active: string
     readonly target: string
@@ -28,19 +30,20 @@ const confirmWithinMs = 15_000
 const settleMs = 3_000
 const pollEveryMs = 250
 const renewEveryMs = 5_000
-const maxRounds = 10
 
 /** Both functions throw when another command acquired the lease. */
 export type HeldLease = {
   change(next: Omit<ProjectionState, 'revision'>): Promise<ProjectionState>
+  /** Also renews the lease when the last renewal is more than 5 s ago. */
   readonly pause: (ms: number) => Promise<void>
 }
 
 export async function withLease<T>(
-  { projections, now, pause }: ProjectionDeps,
+  deps: ProjectionDeps,
   holder: string,
   work: (lease: HeldLease) => Promise<T>,
 ): Promise<T> {
+  const { projections, now, pause } = deps
   let renewedAt = now()
   const lost = () =>
     new Error(
@@ -59,36 +62,30 @@ export async function withLease<T>(
       renewedAt = now()
     },
   }
-  try {
-    return await work(lease)
-  } finally {
-    await projections.release(holder)
-  }
+  return await thenCleanUp(
+    deps,
+    () => work(lease),
+    () => projections.release(holder),
+  )
 }
 
-/** Compares both collections. Compares differing documents again, because one collection may have newer events. */
-export async function compareUntilSettled(
-  { comparison, pause, print }: ProjectionDeps,
-  build: ProjectionBuild,
-  { active, target }: { readonly active: string; readonly target: string },
-): Promise<{ readonly documents: number; readonly differences: readonly Difference[] }> {
-  print('Comparing the documents.')
-  const { documents, differing } = await comparison.compare(active, target, (count) =>
-    print(`${count} documents compared.`),
-  )
-  let differences: readonly Difference[] = differing.map((jobId) => ({ jobId, is: 'unsettled', members: [] }))
-  for (let round = 0; round < maxRounds; round += 1) {
-    await build.caughtUp()
-    const ids = differences.map(({ jobId }) => jobId)
-    const explained = await comparison.explain(active, target, ids)
-    // A missing job is not final: the projector saves a document before its position, and the build ends there.
-    const areFinal = explained.every(({ is }) => is === 'changed' || is === 'added')
-    const isSettled = explained.length === differences.length && areFinal
-    differences = explained
-    if (isSettled || differences.length === 0) break
-    await pause(pollEveryMs)
+/** Runs `cleanUp` after `work`. If both fail, throws the error of `work` and prints the other error. */
+export async function thenCleanUp<T>(
+  { print }: Pick<ProjectionDeps, 'print'>,
+  work: () => Promise<T>,
+  cleanUp: () => Promise<void>,
+): Promise<T> {
+  let result: T
+  try {
+    result = await work()
+  } catch (error) {
+    await cleanUp().catch((other: unknown) =>
+      print(`Cleaning up failed, too: ${other instanceof Error ? other.message : String(other)}`),
+    )
+    throw error
   }
-  return { documents, differences }
+  await cleanUp()
+  return result
 }
 
 /**
@@ -102,30 +99,72 @@ export async function switchTo(
 ): Promise<ProjectionState> {
   const { active, previous } = state
   const both = await lease.change({ active, alongside: target, previous })
-  const isConfirmed = await untilConfirmed(deps, lease, both.revision)
-  if (!isConfirmed) {
-    deps.print(
-      'Not every partition has a running projector. A projector will read the remaining events when it starts.',
-    )
-  }
+  const before = await untilConfirmed(deps, lease, both.revision)
+  if (before.is !== 'confirmed') deps.print(warningOf(before))
   await build.caughtUp()
   await build.stop()
+  await announceEnded(deps, lease, { target, former: active })
   const switched = await lease.change({ active: target, alongside: active, previous: active })
   deps.print(`${target} is active now. ${active} is kept for a rollback.`)
-  if (isConfirmed) await untilConfirmed(deps, lease, switched.revision)
+  if (before.is === 'confirmed') {
+    const after = await untilConfirmed(deps, lease, switched.revision)
+    if (after.is !== 'confirmed') deps.print(warningOf(after))
+  }
+  // Jobs that ended in the target after the first call, but before the projector took the target for the active one.
+  await announceEnded(deps, lease, { target, former: active })
   for (let waited = 0; waited < settleMs; waited += pollEveryMs) await lease.pause(pollEveryMs)
   const settled = await lease.change({ active: target, alongside: null, previous: active })
   if (previous !== null && previous !== target) await deps.projections.drop(previous)
   return settled
 }
 
-async function untilConfirmed({ projections, now }: ProjectionDeps, lease: HeldLease, revision: number) {
+/**
+ * The projector announces a job when it ends in the active collection. With another fold a job may have ended in the
+ * target only; the projector never announces it. Repeated calls append the same events with the same ids.
+ */
+async function announceEnded(
+  { comparison, announceFinishedJobs, print }: ProjectionDeps,
+  lease: HeldLease,
+  { target, former }: { readonly target: string; readonly former: string },
+): Promise<void> {
+  let announced = 0
+  for await (const jobs of comparison.endedOnlyIn(target, former)) {
+    if (jobs.length > 0) await announceFinishedJobs(jobs)
+    announced += jobs.length
+    await lease.pause(0)
+  }
+  if (announced > 0) print(`${announced} jobs ended in ${target} and not in ${former}. Their ends were announced.`)
+}
+
+/** never: no projector has ever run. late: the projectors of these partitions did not confirm in time. */
+type Confirmation =
+  | { readonly is: 'confirmed' }
+  | { readonly is: 'never' }
+  | { readonly is: 'late'; readonly partitions: readonly number[] }
+
+async function untilConfirmed(
+  { projections, now }: ProjectionDeps,
+  lease: HeldLease,
+  revision: number,
+): Promise<Confirmation> {
   const startedAt = now()
   const all = new Set(await projections.confirmed(0))
-  while (now() - startedAt < confirmWithinMs) {
-    const confirmed = new Set(await projections.confirmed(revision))
-    if (all.isSubsetOf(confirmed)) return all.size > 0
+  if (all.size === 0) return { is: 'never' }
+  for (;;) {
+    const missing = all.difference(new Set(await projections.confirmed(revision)))
+    if (missing.size === 0) return { is: 'confirmed' }
+    if (now() - startedAt >= confirmWithinMs) return { is: 'late', partitions: [...missing].toSorted((a, b) => a - b) }
     await lease.pause(pollEveryMs)
   }
-  return false
+}
+
+function warningOf(confirmation: Exclude<Confirmation, { is: 'confirmed' }>): string {
+  switch (confirmation.is) {
+    case 'never':
+      return 'No projector has run yet. A projector will read the remaining events when it starts.'
+    case 'late':
+      return `No projector confirmed the change within ${confirmWithinMs / 1_000} s for partitions ${confirmation.partitions.join(', ')}. Clients see no new events of these partitions until their projector runs.`
+    default:
+      return assertNever(confirmation)
+  }
 }

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import type { Difference, ProjectionState } from '#shared/ports/projections.ts'
+import type { ProjectionState } from '#shared/ports/projections.ts'
 import { type Command, type CommandContext, type CommandResult, rejectArguments, UsageError } from './command.ts'
 import type { ProjectionBuild } from './projection-build.ts'
-import { compareUntilSettled, type HeldLease, type ProjectionDeps, switchTo, withLease } from './projection-switch.ts'
+import { type Compared, compareUntilSettled } from './projection-comparison.ts'
+import { type HeldLease, type ProjectionDeps, switchTo, thenCleanUp, withLease } from './projection-switch.ts'
 
 export const projectionsCommands: readonly Command[] = [
   {
@@ -67,15 +68,16 @@ async function withBuild(
   const { collection: target, state } = acquired
   return await withLease(deps, acquired.holder, async (lease) => {
     const build = deps.createBuild({ active: state.active, target, pause: lease.pause })
-    try {
+    const run = async () => {
       await build.start()
       return await work({ lease, build, state, target })
-    } finally {
+    }
+    return await thenCleanUp(deps, run, async () => {
       await build.stop()
       const now = await projections.state()
       if (now.alongside === target && now.active === state.active) await lease.change({ ...state, alongside: null })
       if (![now.active, now.previous].includes(target)) await projections.drop(target)
-    }
+    })
   })
 }
 
@@ -86,14 +88,14 @@ async function rebuild(context: CommandContext, mode: RebuildMode): Promise<Comm
     deps.print(`Building ${target} from the beginning of the log. Clients still read ${state.active}.`)
     await build.caughtUp()
     await deps.applyIndexes(target)
-    const { documents, differences } = await compareUntilSettled(deps, build, { active: state.active, target })
-    const summary = { ...rateOf(deps, build), documents, ...differencesJson(differences), switched: false }
-    const differ = `${differences.length} of ${documents} documents differ.`
+    const compared = await compareUntilSettled(deps, task, { active: state.active, target })
+    const { documents, differing, missing } = compared
+    const summary = { ...rateOf(deps, build), documents, ...differencesJson(compared), switched: false }
+    const differ = `${differing} of ${documents} documents differ.`
     if (mode === 'check') {
       const value = { collection: null, ...summary }
-      return { value, message: differ, ...(differences.length > 0 && { ok: false }) }
+      return { value, message: differ, ...(differing > 0 && { ok: false }) }
     }
-    const missing = differences.filter(({ is }) => is === 'missing').length
     if (missing > 0 && mode !== 'force') {
       const message = `${missing} jobs of ${state.active} are not in the log. The new collection was removed, and ${state.active} stays active. To switch without these jobs, repeat the command with --force.`
       return { value: { collection: null, ...summary }, ok: false, message }
@@ -122,8 +124,8 @@ async function rollback(context: CommandContext): Promise<CommandResult> {
   })
 }
 
-const differencesJson = (differences: readonly Difference[]) => ({
-  differing: differences.length,
+const differencesJson = ({ differing, differences }: Compared) => ({
+  differing,
   differences: differences
     .slice(0, differencesListed)
     .map(({ jobId, is, members }) => ({ job_id: jobId, is, members })),

@@ -1,4 +1,5 @@
 import type { Instant } from './clock.ts'
+import type { JobSummaryDocument } from './import-jobs.ts'
 
 export type ProjectionState = {
   readonly revision: number
@@ -55,14 +56,18 @@ export type Difference = {
   readonly members: readonly string[]
 }
 
+/** All differing ids are counted, but only the first 1,000 are kept: a new fold may change every document. */
+export type IdSample = { readonly count: number; readonly ids: readonly string[] }
+
+/** `documents` counts the ids of both collections together. `missing`: ids that only the first collection has. */
+export type Comparison = { readonly documents: number; readonly missing: IdSample; readonly differing: IdSample }
+
 /** Compares documents byte by byte. Throws `DependencyLost`. */
 export interface ProjectionComparison {
-  /** `documents` counts the ids of both collections together. `differing` contains ids. */
-  compare(
-    first: string,
-    second: string,
-    onProgress: (documents: number) => void,
-  ): Promise<{ readonly documents: number; readonly differing: readonly string[] }>
-  /** Compares these documents again. Omits documents that are equal now. */
+  /** Waits for `onProgress` after every 1,000 documents. */
+  compare(first: string, second: string, onProgress: (documents: number) => Promise<void>): Promise<Comparison>
+  /** Compares these documents again, all in memory. Omits documents that are equal now. */
   explain(first: string, second: string, jobIds: readonly string[]): Promise<readonly Difference[]>
+  /** Jobs that have ended in the second collection and not in the first, in batches. */
+  endedOnlyIn(second: string, first: string): AsyncIterable<readonly JobSummaryDocument[]>
 }

@@ -1,7 +1,7 @@
 import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
 import { evolve, type JobEvent } from '#shared/domain/projections/import-job.ts'
 import { isFinished } from '#shared/domain/projections/import-outcome.ts'
-import type { FoldPosition, FoldPositions, ImportJobWriter, JobChange } from '#shared/ports/import-jobs.ts'
+import type { FoldPosition, FoldPositions, ImportJobWriter, JobChange, JobSummaryDocument } from '#shared/ports/import-jobs.ts'
 import type { Position, TopicPartition } from '#shared/ports/subscription.ts'
 import type { FoldItem } from './fold-item.ts'
 import { epochStart } from './log-place.ts'
@@ -21,7 +21,7 @@ type Batch = {
 }
 
 /** Rejects when a job could not be announced. The caller then repeats the batch. */
-export type AnnounceFinishedJobs = (finished: readonly ImportJobDocument[]) => Promise<void>
+export type AnnounceFinishedJobs = (finished: readonly JobSummaryDocument[]) => Promise<void>
 
 /** More rounds mean a bug: two owners of one partition need far fewer. */
 const maxRounds = 20

@@ -1,43 +1,90 @@
 import { BSON, type Db, type Document, type FindCursor } from 'mongodb'
-import type { Difference, ProjectionComparison } from '#shared/ports/projections.ts'
+import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
+import type { JobSummaryDocument } from '#shared/ports/import-jobs.ts'
+import type { Difference, IdSample, ProjectionComparison } from '#shared/ports/projections.ts'
 import { callDatabase } from './call-database.ts'
 
-const explainedAtOnce = 100
-const progressEvery = 10_000
+const progressEvery = 1_000
+const maxSampledIds = 1_000
+const endedAtOnce = 100
+const ended = { status: { $in: ['completed', 'failed'] } } as const
 
 /** Compares the stored bytes. Reads both collections once, sorted by id (merge join). */
 export const createMongoComparison = ({ db }: { readonly db: Db }): ProjectionComparison => ({
   async compare(first, second, onProgress) {
     const [left, right] = [streamOf(db, first), streamOf(db, second)]
-    const differing: string[] = []
+    const [missing, differing] = [createSample(), createSample()]
     let documents = 0
     try {
       let [one, other] = [await left.next(), await right.next()]
       while (one !== null || other !== null) {
         const order = one === null ? 1 : other === null ? -1 : Buffer.compare(one.id, other.id)
-        const named = order <= 0 ? one : other
-        if (order !== 0 || (one && other && !one.bytes.equals(other.bytes))) differing.push(String(named?.id))
+        if (order < 0) missing.add(one)
+        else if (order > 0 || (one && other && !one.bytes.equals(other.bytes))) differing.add(other)
         documents += 1
-        if (documents % progressEvery === 0) onProgress(documents)
+        if (documents % progressEvery === 0) await onProgress(documents)
         if (order <= 0) one = await left.next()
         if (order >= 0) other = await right.next()
       }
-      return { documents, differing }
+      return { documents, missing: missing.sample(), differing: differing.sample() }
     } finally {
       await Promise.allSettled([left.close(), right.close()])
     }
   },
 
   async explain(first, second, jobIds) {
-    const differences: Difference[] = []
-    for (let from = 0; from < jobIds.length; from += explainedAtOnce) {
-      const ids = jobIds.slice(from, from + explainedAtOnce)
-      const [ones, others] = [await bytesOf(db, first, ids), await bytesOf(db, second, ids)]
-      for (const jobId of ids) differences.push(...differenceOf(jobId, ones.get(jobId), others.get(jobId)))
+    const [ones, others] = [await bytesOf(db, first, jobIds), await bytesOf(db, second, jobIds)]
+    return jobIds.flatMap((jobId) => differenceOf(jobId, ones.get(jobId), others.get(jobId)))
+  },
+
+  async *endedOnlyIn(second, first) {
+    const jobs = db.collection<ImportJobDocument>(second)
+    const summaries = { projection: { chunks: 0, early: 0 }, readConcern: 'majority' } as const
+    const cursor = jobs.find<JobSummaryDocument>(ended, summaries).batchSize(endedAtOnce)
+    try {
+      for (;;) {
+        const found = await nextOf(cursor, endedAtOnce)
+        if (found.length === 0) return
+        const alsoIn = await endedIn(
+          db,
+          first,
+          found.map(({ _id }) => _id),
+        )
+        yield found.filter(({ _id }) => !alsoIn.has(_id))
+      }
+    } finally {
+      await cursor.close()
     }
-    return differences
   },
 })
+
+async function nextOf<T>(cursor: FindCursor<T>, count: number): Promise<readonly T[]> {
+  const found: T[] = []
+  while (found.length < count) {
+    const next = await callDatabase(() => cursor.next())
+    if (next === null) break
+    found.push(next)
+  }
+  return found
+}
+
+async function endedIn(db: Db, collection: string, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  const jobs = db.collection<ImportJobDocument>(collection)
+  const found = jobs.find({ _id: { $in: [...ids] }, ...ended }, { projection: { _id: 1 }, readConcern: 'majority' })
+  return new Set((await callDatabase(() => found.toArray())).map(({ _id }) => _id))
+}
+
+function createSample() {
+  const ids: string[] = []
+  let count = 0
+  return {
+    add(stored: Stored | null) {
+      count += 1
+      if (stored !== null && ids.length < maxSampledIds) ids.push(String(stored.id))
+    },
+    sample: (): IdSample => ({ count, ids }),
+  }
+}
 
 type Stored = { readonly id: Buffer; readonly bytes: Buffer }
 

@@ -1,11 +1,13 @@
 import type { ImportOutcome } from '#schemas/events/jobs.ts'
 import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
 
+type Summary = Omit<ImportJobDocument, 'chunks' | 'early'>
+
 /** Reports whether every chunk is sent or failed. A finished job stays finished. */
-export const isFinished = (document: ImportJobDocument | null): boolean =>
+export const isFinished = (document: Pick<Summary, 'status'> | null): boolean =>
   document !== null && (document.status === 'completed' || document.status === 'failed')
 
-export function importOutcomeOf(document: ImportJobDocument): ImportOutcome | null {
+export function importOutcomeOf(document: Summary): ImportOutcome | null {
   const { client_id, correlation_id, total_contacts, valid_contacts, invalid_contacts } = document
   const { chunks_total, created_at, completed_at, error_message } = document
   if (!isFinished(document) || client_id === null || correlation_id === null) return null

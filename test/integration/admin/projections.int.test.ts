@@ -1,13 +1,16 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { startChild } from '#infra/backing-services/child.ts'
+import { topics } from '#schemas/events/catalogue.ts'
 import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
 import { runAdmin } from '#services/admin/admin.ts'
 import { composeAdmin } from '#services/admin/compose.ts'
+import { importOutcomeOf } from '#shared/domain/projections/import-outcome.ts'
 import { createTestEnvironment, type TestEnvironment } from '#test/support/backing/test-environment.ts'
 import { jobHistory } from '#test/support/builders/job-history.ts'
 import { eventually } from '#test/support/eventually.ts'
 import { createProducer, type Producer } from '#test/support/http/producer.ts'
+import { readTopic } from '#test/support/kafka/read-topic.ts'
 import { appendHistory, expectProjected, positionsOf, projectionOf } from '#test/support/system/projected.ts'
 import { type ServiceProcess, startServiceProcess } from '#test/support/system/service-process.ts'
 
@@ -150,6 +153,23 @@ describe('projections', () => {
     expect(message).toMatch(/1 jobs of import_jobs are not in the log.*--force/)
     expect(await active()).toBe('import_jobs')
     await jobsIn('import_jobs').deleteOne({ _id })
+  })
+
+  it('rebuild announces a job that has ended in the new collection and not in the active one', async () => {
+    const jobs = jobsIn(await active())
+    const ended = await jobs.findOne({ status: 'completed', chunks_total: { $gt: 0 } })
+    if (ended === null) throw new Error('There are completed jobs.')
+    // As an older fold may leave the document, which has not announced the job.
+    await jobs.updateOne({ _id: ended._id }, { $set: { status: 'processing', completed_at: null } })
+    const announcements = async () =>
+      (await readTopic(own.topics.kafka(), own.topics.nameOf(topics.jobs.name))).filter(
+        ({ headers }) => headers.ce_id === `${ended._id}/completed`,
+      )
+    const before = (await announcements()).length
+    const { failed, value } = await admin('projections', 'rebuild')
+    expect({ failed, switched: value.switched }).toEqual({ failed: '', switched: true })
+    expect((await announcements()).length).toBeGreaterThan(before)
+    expect(JSON.parse((await announcements()).at(-1)?.value ?? 'null')).toEqual(importOutcomeOf(ended)?.data)
   })
 
   it.each([

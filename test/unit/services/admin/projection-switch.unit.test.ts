@@ -1,71 +1,75 @@
 import { describe, expect, test } from 'vitest'
 import type { ProjectionBuild } from '#services/admin/projection-build.ts'
-import { compareUntilSettled, type ProjectionDeps } from '#services/admin/projection-switch.ts'
-import type { Difference } from '#shared/ports/projections.ts'
+import { type ProjectionDeps, switchTo, thenCleanUp, withLease } from '#services/admin/projection-switch.ts'
+import type { ProjectionState } from '#shared/ports/projections.ts'
 
 const unused = (): never => {
-  throw new Error('A comparison does not need this.')
+  throw new Error('A switch does not need this.')
 }
+const start: ProjectionState = { revision: 1, active: 'a', alongside: null, previous: null }
 
-/** Two collections differ in one job. Each call of `explain` returns the next explanation; the last one is repeated. */
-async function compared(explanations: readonly (Difference['is'] | 'equal')[]) {
-  const calls: string[] = []
-  let round = 0
+/** `confirmed` returns the partitions of each call: the first call asks for all, every other call for a revision. */
+function scene({ confirmed = [[]] as readonly (readonly number[])[], keepsLease = true } = {}) {
+  const lines: string[] = []
+  let now = 0
+  let calls = 0
   const deps: ProjectionDeps = {
     projections: {
       state: unused,
-      change: unused,
-      drop: unused,
+      change: async (_holder, next) => (keepsLease ? { ...next, revision: 2 } : null),
+      drop: async () => {},
       confirm: unused,
-      confirmed: unused,
+      confirmed: async () => confirmed[Math.min(calls++, confirmed.length - 1)] ?? [],
       acquire: unused,
-      renew: unused,
-      release: unused,
+      renew: async () => keepsLease,
+      release: async () => {},
     },
-    comparison: {
-      compare: async () => ({ documents: 9, differing: ['job'] }),
-      explain: async (_first, _second, jobIds) => {
-        calls.push('explained')
-        const is = explanations[Math.min(round++, explanations.length - 1)] ?? 'equal'
-        return jobIds.flatMap((jobId) => (is === 'equal' ? [] : [{ jobId, is, members: [] }]))
-      },
-    },
+    comparison: { compare: unused, explain: unused, async *endedOnlyIn() {} },
+    announceFinishedJobs: async () => {},
     createBuild: unused,
     applyIndexes: unused,
-    now: unused,
-    pause: async () => {
-      calls.push('waited')
+    now: () => now,
+    pause: async (ms) => {
+      now += ms
     },
-    print: () => {},
+    print: (line) => void lines.push(line),
   }
   const build: ProjectionBuild = {
     start: unused,
-    stop: unused,
+    stop: async () => {},
     folded: unused,
-    caughtUp: async () => {
-      calls.push('caught up')
-    },
+    caughtUp: async () => {},
   }
-  const { differences } = await compareUntilSettled(deps, build, { active: 'a', target: 'b' })
-  return {
-    is: differences.map((difference) => difference.is),
-    rounds: calls.filter((call) => call === 'explained').length,
-    calls,
-  }
+  const run = () => withLease(deps, 'holder', (lease) => switchTo(deps, lease, { build, state: start, target: 'b' }))
+  return { deps, lines, run }
 }
 
-describe('comparing two collections while events arrive', () => {
-  test.each(['missing', 'unsettled'] as const)('a job that is first %s and later equal is not reported', async (is) => {
-    const { is: found, calls } = await compared([is, is, 'equal'])
-    expect(found).toEqual([])
-    expect(calls.slice(0, 4)).toEqual(['caught up', 'explained', 'waited', 'caught up'])
+describe('a switch', () => {
+  test('without any projector says so', async () => {
+    const { lines, run } = scene()
+    await run()
+    expect(lines[0]).toMatch(/No projector has run yet/)
   })
 
-  test.each(['changed', 'added'] as const)('a job that is %s is reported after one round', async (is) => {
-    expect(await compared([is])).toMatchObject({ is: [is], rounds: 1 })
+  test('names the partitions whose projector does not confirm in time', async () => {
+    const { lines, run } = scene({ confirmed: [[0, 3, 7], [3]] })
+    await run()
+    expect(lines[0]).toMatch(/within 15 s for partitions 0, 7/)
+  })
+})
+
+describe('a clean-up that fails', () => {
+  test('does not hide the error of the work', async () => {
+    const { deps, lines } = scene()
+    const work = async () => Promise.reject(new Error('first'))
+    const cleanUp = async () => Promise.reject(new Error('second'))
+    await expect(thenCleanUp(deps, work, cleanUp)).rejects.toThrow('first')
+    expect(lines).toEqual(['Cleaning up failed, too: second'])
   })
 
-  test('a job that is missing in ten rounds is reported', async () => {
-    expect(await compared(['missing'])).toMatchObject({ is: ['missing'], rounds: 10 })
+  test('rejects when the work succeeded', async () => {
+    const { deps } = scene()
+    const cleanUp = async () => Promise.reject(new Error('second'))
+    await expect(thenCleanUp(deps, async () => 1, cleanUp)).rejects.toThrow('second')
   })
 })

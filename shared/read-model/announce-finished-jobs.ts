@@ -1,8 +1,8 @@
 import { eventSources } from '#schemas/events/envelope.ts'
-import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
 import { toRecord } from '#shared/domain/events/codec.ts'
 import { importOutcomeOf } from '#shared/domain/projections/import-outcome.ts'
 import type { EventAppender, NewRecord } from '#shared/ports/event-log.ts'
+import type { JobSummaryDocument } from '#shared/ports/import-jobs.ts'
 import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
 
 /**
@@ -10,7 +10,7 @@ import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
  * the same id. Throws `DependencyLost` unless the log acknowledged every event.
  */
 export const createAnnounceFinishedJobs = ({ appender }: { readonly appender: EventAppender }) =>
-  async function announceFinishedJobs(finished: readonly ImportJobDocument[]): Promise<void> {
+  async function announceFinishedJobs(finished: readonly JobSummaryDocument[]): Promise<void> {
     const records = finished.flatMap((document): NewRecord[] => {
       const event = importOutcomeOf(document)
       return event === null ? [] : [toRecord(event, { source: eventSources.projector, time: event.data.completed_at })]
