@@ -8,8 +8,10 @@ import { createKafka } from '#shared/adapters/kafka/connect.ts'
 import { createLogHistory } from '#shared/adapters/kafka/consume/offsets.ts'
 import { createReader } from '#shared/adapters/kafka/consume/reader.ts'
 import { createSubscription } from '#shared/adapters/kafka/consume/subscription.ts'
-import { createAppender, createLane } from '#shared/adapters/kafka/produce/lane.ts'
+
+import { createAppender, createLane, type Lane } from '#shared/adapters/kafka/produce/lane.ts'
 import { createTopicNames } from '#shared/adapters/kafka/topic-names.ts'
+
 import { createMongoApiClientRegistry } from '#shared/adapters/mongo/api-client-registry.ts'
 import { createMongoComparison } from '#shared/adapters/mongo/compare-collections.ts'
 import { createMongo, type Mongo } from '#shared/adapters/mongo/connect.ts'
@@ -110,10 +112,9 @@ function composeDeadLetters({ openKafka, stopAtClose }: Connections) {
 
 function composeProjections({ openKafka, openMongo, stopAtClose }: Connections, print: Print): ProjectionDeps {
   const { kafka, topicPrefix } = openKafka()
-  const lane = createLane({ kafka, topic: topics.jobs, topicPrefix })
-  stopAtClose(lane)
-  void lane.start()
   const { db } = openMongo()
+  // Connected with the first job to announce: most commands announce none.
+  let lane: Lane | null = null
   const storeOf = (collection: string) => createMongoImportJobs({ db, collection })
   const historyAdmin = createReconnectingAdmin(kafka)
   stopAtClose({ stop: () => historyAdmin.close() })
@@ -138,7 +139,14 @@ function composeProjections({ openKafka, openMongo, stopAtClose }: Connections, 
   return {
     projections: createMongoProjections({ db }),
     comparison: createMongoComparison({ db }),
-    announceFinishedJobs: createAnnounceFinishedJobs({ appender: lane }),
+    async announceFinishedJobs(finished) {
+      if (lane === null) {
+        lane = createLane({ kafka, topic: topics.jobs, topicPrefix })
+        stopAtClose(lane)
+        await lane.start()
+      }
+      await createAnnounceFinishedJobs({ appender: lane })(finished)
+    },
     createBuild: ({ active, target, pause }) =>
       createProjectionBuild({
         active: storeOf(active),

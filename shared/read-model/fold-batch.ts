@@ -1,7 +1,13 @@
 import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
 import { evolve, type JobEvent } from '#shared/domain/projections/import-job.ts'
 import { isFinished } from '#shared/domain/projections/import-outcome.ts'
-import type { FoldPosition, FoldPositions, ImportJobWriter, JobChange, JobSummaryDocument } from '#shared/ports/import-jobs.ts'
+import type {
+  FoldPosition,
+  FoldPositions,
+  ImportJobWriter,
+  JobChange,
+  JobSummaryDocument,
+} from '#shared/ports/import-jobs.ts'
 import type { Position, TopicPartition } from '#shared/ports/subscription.ts'
 import type { FoldItem } from './fold-item.ts'
 import { epochStart } from './log-place.ts'
