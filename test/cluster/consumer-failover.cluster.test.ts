@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Cluster, startCluster } from '#infra/backing-services/cluster/start-cluster.ts'
 import { topics } from '#schemas/events/catalogue.ts'
+import { createReader } from '#shared/adapters/kafka/consume/reader.ts'
+import { createSubscription } from '#shared/adapters/kafka/consume/subscription.ts'
 import { eventually } from '#test/support/eventually.ts'
 import { coordinatorPartition } from '#test/support/kafka/coordinator-partition.ts'
+import { silentLog } from '#test/support/silent-log.ts'
 import { type DispatchScene, outcomesOf, startDispatchScene } from '#test/support/system/dispatch-scene.ts'
 
 const imports = 4
@@ -66,5 +69,50 @@ describe('when the coordinator of the group is killed, which leads a third of th
       expect(output.split('"kafka: ').length).toBeLessThan(40)
       expect(await dispatcher.stop()).toBe(0)
     }
+    await cluster.kafka.start(coordinator)
+  })
+})
+
+describe('while a broker is down', () => {
+  it('a subscription and a reader read every partition, without a rebalance', async () => {
+    await cluster.kafka.untilInSync()
+    const { topicPrefix, kafka, nameOf } = scene.topics
+    const topic = topics.imports.name
+    const read = new Map<number, number>()
+    const story: string[] = []
+    const subscription = createSubscription({
+      kafka: kafka(),
+      groupId: `${topicPrefix}failover`,
+      topics: [topic, topics.deliveries.name],
+      topicPrefix,
+      log: silentLog,
+    })
+    await subscription.start({
+      assigned: () => void story.push('assigned'),
+      rebalancing: () => void story.push('rebalancing'),
+      records(records) {
+        const { partition = -1 } = records[0] ?? {}
+        read.set(partition, (read.get(partition) ?? 0) + records.length)
+      },
+    })
+    await eventually(() => expect(story).toEqual(['assigned']))
+    const reader = createReader({
+      kafka: kafka(),
+      groupId: `${topicPrefix}failover.reader`,
+      topics: [topic],
+      topicPrefix,
+    })
+    await reader.start()
+    const [leader = -1] = await cluster.kafka.leaders(nameOf(topic))
+    await cluster.kafka.kill(leader)
+    for (const partition of partitions) subscription.open({ topic, partition, offset: 0 })
+    const records = imports * (1 + chunks)
+    const counts = partitions.map(() => records)
+    await eventually(() => expect(partitions.map((partition) => read.get(partition))).toEqual(counts))
+    const countOf = async (partition: number) => (await Array.fromAsync(reader.read(topic, partition, 0))).length
+    expect(await eventually(() => Promise.all(partitions.map(countOf)))).toEqual(counts)
+    expect(story).toEqual(['assigned'])
+    await Promise.all([subscription.stop(), reader.stop()])
+    await cluster.kafka.start(leader)
   })
 })
