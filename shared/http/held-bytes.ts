@@ -1,4 +1,4 @@
-import { finished, Transform } from 'node:stream'
+import { Transform } from 'node:stream'
 import type { FastifyReply, FastifyRequest, RequestPayload } from 'fastify'
 import { ServiceError } from '#shared/errors/service-error.ts'
 import type { ByteBudget, ByteReservation } from './byte-budget.ts'
@@ -14,25 +14,24 @@ const retryAfterSeconds = 1
 /** Smaller responses fit into the buffers of the socket. */
 const smallResponseBytes = 64 * 1024
 
-/** The bytes that one request holds. The methods throw `service_unavailable` if the budget does not allow the bytes. */
+/** The bytes that one request holds. */
 export type HeldBytes = {
+  /** Throws `service_unavailable` if the budget does not allow the bytes. */
   add(bytes: number): void
-  replace(bytes: number): void
+  /** Holds this number of bytes instead. Returns false if the budget does not allow the bytes. */
+  replace(bytes: number): boolean
 }
 
-const orThrow = (allowed: boolean): void => {
-  if (!allowed) throw new ServiceError('service_unavailable', { retryAfterSeconds })
-}
+const refusal = () => new ServiceError('service_unavailable', { retryAfterSeconds })
 
 /** Reserves the bytes of the body, as Content-Length declares them, until the response has been written. */
 export function holdBody(reservation: ByteReservation, request: FastifyRequest, reply: FastifyReply): HeldBytes {
-  finished(reply.raw, () => reservation.release())
-  const held: HeldBytes = {
-    add: (bytes) => orThrow(reservation.add(bytes)),
-    replace: (bytes) => orThrow(reservation.replace(bytes)),
+  reply.raw.once('close', reservation.release)
+  const add = (bytes: number): void => {
+    if (!reservation.add(bytes)) throw refusal()
   }
-  held.add(Number(request.headers['content-length'] ?? 0))
-  return held
+  add(Number(request.headers['content-length'] ?? 0))
+  return { add, replace: reservation.replace }
 }
 
 /** Reserves the bytes of a chunked body as they arrive. Node checks Content-Length against the bytes of other bodies. */
@@ -52,10 +51,10 @@ export function holdChunks(held: HeldBytes, { headers }: FastifyRequest, payload
   return payload.pipe(counted)
 }
 
-/** Reserves the bytes of a large response in place of the body, which is not needed any more. */
-export function holdResponse(held: HeldBytes, payload: unknown): void {
+/** Reserves a large response in place of the body, which is not needed any more. Returns the error if this fails. */
+export function holdResponse(held: HeldBytes, payload: unknown): ServiceError | null {
   const bytes = typeof payload === 'string' ? Buffer.byteLength(payload) : sizeOf(payload)
-  if (bytes > smallResponseBytes) held.replace(bytes)
+  return bytes <= smallResponseBytes || held.replace(bytes) ? null : refusal()
 }
 
 const sizeOf = (payload: unknown): number => (payload instanceof Uint8Array ? payload.byteLength : 0)

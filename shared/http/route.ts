@@ -67,8 +67,8 @@ export function addClientRoute<const C extends ClientContract>(
       const held = holdBody(app.byteBudget.open(client.clientId), request, reply)
       admissions.set(request, { client, held })
     },
-    async preParsing(request, _reply, payload) {
-      return holdChunks(admissionOf(request).held, request, payload)
+    preParsing(request, _reply, payload, done) {
+      done(null, holdChunks(admissionOf(request).held, request, payload))
     },
     async preValidation(request) {
       checks.afterBody?.(request, admissionOf(request).client)
@@ -76,9 +76,11 @@ export function addClientRoute<const C extends ClientContract>(
       if (correlationId !== undefined && !isUuid(String(correlationId))) throw new ServiceError('header_invalid')
     },
     handler: (request, reply) => handler({ request, reply, ...admissionOf(request) }),
-    async onSend(request, _reply, payload) {
+    onSend(request, _reply, payload, done) {
       const admission = admissions.get(request)
-      if (admission !== undefined) holdResponse(admission.held, payload)
+      const refusal = admission === undefined ? null : holdResponse(admission.held, payload)
+      if (refusal === null) done(null, payload)
+      else done(refusal)
     },
   })
 }
