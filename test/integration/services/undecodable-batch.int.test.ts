@@ -19,6 +19,7 @@ let kafka: OwnServer & { readonly brokers: string[] }
 let scene: DispatchScene
 let mongo: Mongo
 let database: string
+let projector: ServiceProcess | undefined
 beforeAll(async () => {
   kafka = await startOwnKafka()
   scene = await startDispatchScene(kafka.brokers)
@@ -27,6 +28,7 @@ beforeAll(async () => {
   await applyIndexes(mongo.db)
 })
 afterAll(async () => {
+  await projector?.stop()
   await scene?.remove()
   await mongo?.db.dropDatabase()
   await mongo?.close()
@@ -55,7 +57,7 @@ describe('a record batch that cannot be decoded', () => {
     await appendImport(intact)
     const repair = damageBatch(kafka.pid(), { topic, partition: damaged }, secondBatch)
     const dispatcher = await scene.dispatcher()
-    const projector = await startServiceProcess('services/projector/main.ts', {
+    projector = await startServiceProcess('services/projector/main.ts', {
       ...scene.environment,
       MONGODB_URL: inject('mongodbUrl'),
       MONGODB_DATABASE: database,
