@@ -86,7 +86,7 @@ export function createPartitionProjector(
       if (reading.lastRead.get(first.topic)?.leaderEpoch === first.leaderEpoch) return accept(partition, records)
       // A new leader may lack records that were read. Its records are accepted only after a comparison.
       return hasAllRecords(deps.subscription, first, newestRead(reading, first)).then((isSame) => {
-        if (readingOf(partition.state) !== reading) return
+        if (!isStillOpen(partition, reading)) return
         if (isSame) accept(partition, records)
         else reopen(partition, logChanged)
       })
@@ -102,7 +102,7 @@ export function createPartitionProjector(
       if (reading === null) return
       for (const place of source.topics) {
         const isSame = await hasAllRecords(deps.subscription, place, newestRead(reading, place))
-        if (!isSame && readingOf(partition.state) === reading) return reopen(partition, logChanged)
+        if (!isSame && isStillOpen(partition, reading)) return reopen(partition, logChanged)
       }
     },
     reached() {
@@ -139,6 +139,9 @@ function newestRead({ lastRead, targets }: Reading, { topic }: TopicPartition): 
 
 const readingOf = (state: State): Reading | null =>
   state.is === 'idle' || state.is === 'folding' ? state.reading : null
+
+/** Compares the queue, which lasts from one opening to the next. Each written batch replaces the reading. */
+const isStillOpen = ({ state }: ProjectedPartition, { queue }: Reading): boolean => readingOf(state)?.queue === queue
 
 const finishedOf = (state: State): Promise<void> => (state.is === 'idle' ? Promise.resolve() : state.finished)
 
