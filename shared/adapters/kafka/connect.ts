@@ -5,7 +5,6 @@ import { patchConsumerGroup } from './patches/consumer-group.ts'
 import { patchFetches } from './patches/fetch-guard.ts'
 import { patchListOffsetsResponse } from './patches/list-offsets-response.ts'
 import { patchOffsetOutOfRange } from './patches/offset-out-of-range.ts'
-import { patchRecordHeaders } from './patches/record-headers.ts'
 import { patchRequestQueueTimer } from './patches/request-queue-timer.ts'
 import { patchRunner } from './patches/runner.ts'
 
@@ -47,7 +46,6 @@ export function createKafka({ brokers, clientId, log = () => {}, security }: Kaf
   patchRequestQueueTimer()
   patchRunner()
   patchOffsetOutOfRange()
-  patchRecordHeaders()
   registerCodecs()
   return new Kafka({
     ...timeouts,

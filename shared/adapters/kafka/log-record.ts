@@ -1,6 +1,7 @@
 import type { IHeaders, KafkaMessage } from 'kafkajs'
 import type { TopicName } from '#schemas/events/catalogue.ts'
 import type { LogRecord, RawHeaders, RawParts } from '#shared/ports/event-log.ts'
+import { LazyMessage } from './patches/record-headers.ts'
 
 /** Offsets have 64 bits; as numbers they are exact below 2^53, far above any real offset. */
 export const toLogRecord = (topic: TopicName, partition: number, message: KafkaMessage): LogRecord =>
@@ -35,7 +36,8 @@ class KafkaRecord implements LogRecord {
   }
 
   header(name: string): string | undefined {
-    return textOf(this.#message.headers?.[name])
+    const message = this.#message
+    return textOf(message instanceof LazyMessage ? message.encodedHeaders.find(name) : message.headers?.[name])
   }
 
   get headers(): Readonly<Record<string, string>> {
@@ -55,7 +57,7 @@ function headerTexts(headers: IHeaders = {}): Readonly<Record<string, string>> {
 }
 
 /** Uses the last value of a repeated header, like `lastHeader` of Kafka's Java client. */
-function textOf(value: IHeaders[string]): string | undefined {
+function textOf(value: IHeaders[string] | null): string | undefined {
   const last = Array.isArray(value) ? value.at(-1) : value
   return last === null ? '' : last?.toString()
 }

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import { isAnyOf } from '../kafka-errors.ts'
+import { type DecodedRecord, LazyMessage, patchRecordHeaders } from './record-headers.ts'
 import { replaceMethod } from './replace-method.ts'
 
 const load = createRequire(import.meta.url)
@@ -22,7 +23,7 @@ export type Message = { readonly offset: string }
 
 type Parts = {
   readonly Decoder: new (buffer: Buffer) => Decoder
-  readonly decodeBatch: (decoder: Decoder) => Promise<{ readonly records: readonly Message[] }>
+  readonly decodeBatch: (decoder: Decoder) => Promise<{ readonly records: readonly DecodedRecord[] }>
   readonly errorOf: (code: number) => Error
 }
 
@@ -48,6 +49,7 @@ const batchOverhead = 49
  * the partition ends before the batch, and `undecodableAfter` returns the batch. Idempotent.
  */
 export function patchFetchResponse(): void {
+  patchRecordHeaders()
   const parts: Parts = {
     Decoder: load('kafkajs/src/protocol/decoder'),
     decodeBatch: load('kafkajs/src/protocol/recordBatch/v0/decoder'),
@@ -99,7 +101,7 @@ async function decodeMessages(decoder: Decoder, { Decoder, decodeBatch }: Parts)
     const start = batches.offset
     try {
       const { records } = await decodeBatch(batches)
-      for (const record of records) messages.push(record)
+      for (const record of records) messages.push(new LazyMessage(record))
     } catch (error) {
       // The broker may cut the response within any batch but the first.
       if (start === 0 || !isAnyOf(error, partialBatch))
