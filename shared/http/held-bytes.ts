@@ -47,6 +47,8 @@ export function holdChunks(held: HeldBytes, { headers }: FastifyRequest, payload
       }
     },
   })
+  // Fastify does not listen any more after it has rejected the body, and an error without a listener ends the process.
+  counted.on('error', () => {})
   payload.on('error', (error) => counted.destroy(error)) // `pipe` does not forward errors
   return payload.pipe(counted)
 }

@@ -70,6 +70,15 @@ describe('the byte budget', () => {
     await expectAllIsReleased(open)
   })
 
+  test('continues to serve when bytes of a rejected chunked body still arrive', async () => {
+    const size = 4 * mebibyte
+    const chunk = `${size.toString(16)}\r\n${' '.repeat(size)}\r\n`
+    const { status, socket } = send(['Transfer-Encoding: chunked'], chunk)
+    for (let left = 5; left > 0; left -= 1) socket.write(chunk)
+    await eventually(() => expect(status()).toBe('413'))
+    await expectOtherClientIsServed()
+  })
+
   test('holds unfinished chunked uploads only up to the part of the client', async () => {
     const chunk = `${mebibyte.toString(16)}\r\n${' '.repeat(mebibyte)}\r\n`
     const open = sendMany(['Transfer-Encoding: chunked'], chunk)
