@@ -81,7 +81,7 @@ describe('a system with one Kafka user per role', () => {
       expect(exitCode, message ?? '').toBe(0)
       return JSON.parse(json ?? '')
     }
-    expect(await admin('topics', 'check')).toEqual({ drift: [] })
+    expect(await admin('topics', 'check')).toMatchObject({ drift: [] })
     expect((await admin('topics', 'apply')).topics).toContain(nameOf(topics.deadLetters))
     await eventually(async () => expect((await admin('dead-letters', 'list')).total).toBe(1))
     expect(await admin('dead-letters', 'redrive')).toMatchObject({ redriven: 1 })
