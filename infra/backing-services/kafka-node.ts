@@ -21,7 +21,7 @@ export const brokerSettings: KafkaSettings = {
   'group.initial.rebalance.delay.ms': 0,
 }
 
-/** The text of `server.properties`. `{ours}` in a change is replaced by the value in `settings`. */
+/** The text of `server.properties`. `{ours}` in a value of `changes` stands for our value of the same key. */
 export function propertiesOf(settings: KafkaSettings, changes: Readonly<Record<string, string>> = {}): string {
   const changed = Object.entries(changes).map(([key, value]) => [
     key,

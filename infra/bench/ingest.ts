@@ -112,7 +112,7 @@ const sizes = (given.sizes ?? '100,10000').split(',').map((size) => {
 const { KAFKA_BROKERS: kafkaBrokers, MONGODB_URL: mongodbUrl } = process.env
 if (!kafkaBrokers || !mongodbUrl) refuse(`Set KAFKA_BROKERS and MONGODB_URL. Usage: ${usage}`)
 
-const surroundings = await createTestEnvironment(kafkaBrokers.split(','), mongodbUrl)
+const testEnvironment = await createTestEnvironment(kafkaBrokers.split(','), mongodbUrl)
 const servers: MeasuredProcess[] = []
 const started = async (...[options]: Parameters<typeof startMeasuredProcess>) => {
   const server = await startMeasuredProcess(options)
@@ -120,7 +120,7 @@ const started = async (...[options]: Parameters<typeof startMeasuredProcess>) =>
   return server
 }
 try {
-  const { environment, apiKey } = surroundings
+  const { environment, apiKey } = testEnvironment
   const ingest = await started({
     file: 'services/ingest/main.ts',
     environment,
@@ -136,5 +136,5 @@ try {
   console.log(JSON.stringify({ results, cores: availableParallelism(), node: process.version }))
 } finally {
   await Promise.all(servers.map((server) => server.stop()))
-  await surroundings.remove()
+  await testEnvironment.remove()
 }

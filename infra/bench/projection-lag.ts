@@ -23,8 +23,8 @@ const concurrency = numberOption(given, 'concurrency', { fallback: 4, min: 1, ma
 const { KAFKA_BROKERS, MONGODB_URL } = process.env
 if (!KAFKA_BROKERS || !MONGODB_URL) refuse(`Set KAFKA_BROKERS and MONGODB_URL. Usage: ${usage}`)
 
-const surroundings = await createTestEnvironment(KAFKA_BROKERS.split(','), MONGODB_URL)
-const { KAFKA_PREFIX: topicPrefix = '', MONGODB_DATABASE: database = '' } = surroundings.environment
+const testEnvironment = await createTestEnvironment(KAFKA_BROKERS.split(','), MONGODB_URL)
+const { KAFKA_PREFIX: topicPrefix = '', MONGODB_DATABASE: database = '' } = testEnvironment.environment
 const kafka = createKafka({ brokers: KAFKA_BROKERS.split(','), clientId: 'bench' })
 const mongo = createMongo({ url: MONGODB_URL, database })
 const children: BenchmarkChild[] = []
@@ -38,7 +38,7 @@ const seen = new Map<string, Seen[]>()
 async function start(file: string, args: readonly string[] = [], variables: Record<string, string> = {}) {
   const port = await freePort()
   const withPort = args.length > 0 ? [...args, '--port', String(port)] : []
-  const environment = { ...surroundings.environment, LOG_LEVEL: 'warn', HTTP_PORT: String(port), ...variables }
+  const environment = { ...testEnvironment.environment, LOG_LEVEL: 'warn', HTTP_PORT: String(port), ...variables }
   children.push(await startBenchmarkChild(file, withPort, environment))
   const url = `http://127.0.0.1:${port}`
   while (
@@ -108,7 +108,7 @@ try {
   const query = await start('services/query/main.ts')
   await delay(5_000)
   const signal = AbortSignal.timeout(600_000)
-  const target = { url: ingest, key: surroundings.apiKey, signal }
+  const target = { url: ingest, key: testEnvironment.apiKey, signal }
   await load(target, query)
   while (appended.some((record) => lagOf(record) === Number.POSITIVE_INFINITY)) await delay(100, undefined, { signal })
   const lags = appended.map(lagOf).toSorted((a, b) => a - b)
@@ -125,5 +125,5 @@ try {
 } finally {
   await Promise.all(children.map((child) => child.stop()))
   await mongo.close()
-  await surroundings.remove()
+  await testEnvironment.remove()
 }

@@ -61,10 +61,10 @@ async function measure(server: MeasuredProcess, jobIds: readonly string[], apiKe
 
 const median = (figures: readonly number[]) => figures.toSorted((a, b) => a - b)[Math.floor(figures.length / 2)] ?? 0
 
-const surroundings = await createTestEnvironment(kafkaBrokers.split(','), mongodbUrl)
+const testEnvironment = await createTestEnvironment(kafkaBrokers.split(','), mongodbUrl)
 const servers: MeasuredProcess[] = []
 try {
-  const { environment, apiKey, clientId } = surroundings
+  const { environment, apiKey, clientId } = testEnvironment
   const jobIds = await insertJobs(environment, clientId)
   const start = async (file: string, profiles?: string) => {
     const options = { file: new URL(file, import.meta.url), environment, readyPath: '/healthz', profiles }
@@ -92,5 +92,5 @@ try {
   )
 } finally {
   await Promise.all(servers.map((server) => server.stop()))
-  await surroundings.remove()
+  await testEnvironment.remove()
 }

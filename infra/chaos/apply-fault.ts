@@ -27,7 +27,7 @@ type Victim = {
   readonly proxies?: Proxies
 }
 
-/** Applies one fault and ends it. Resolves when the target runs again; it may still have to catch up. */
+/** Applies one fault and ends it. Resolves when the target runs again; the target may still have to catch up. */
 export async function applyFault(fault: Fault, scene: Scene): Promise<void> {
   const { action, lastsMs, target } = fault
   const { mongodb } = scene.cluster
@@ -48,7 +48,7 @@ export async function applyFault(fault: Fault, scene: Scene): Promise<void> {
     if (isDispatcher) scene.zombieWindows.push({ from: now, to: now + zombieWindowMs })
     return
   }
-  if (victim.proxies === undefined) throw new Error(`The run has no proxies, so that it cannot ${action} connections.`)
+  if (victim.proxies === undefined) throw new Error(`The run has no proxies, so it cannot ${action} connections.`)
   victim.proxies[action]()
   await pauseFor(lastsMs)
   victim.proxies.heal()
@@ -77,11 +77,11 @@ async function victimOf(target: Target, { cluster, services, proxies }: Scene): 
   }
 }
 
-/** Waits for an election in progress. */
-async function currentIndex({ is }: Target, { kafka, mongodb, surroundings }: OwnCluster): Promise<number> {
+/** The index of the current leader or primary. Waits for an election in progress. */
+async function currentIndex({ is }: Target, { kafka, mongodb, testEnvironment }: OwnCluster): Promise<number> {
   const find = async () => {
     if (is === 'member') return mongodb.primary()
-    const [leader = -1] = await kafka.leaders(surroundings.topics.nameOf(topics.imports.name))
+    const [leader = -1] = await kafka.leaders(testEnvironment.topics.nameOf(topics.imports.name))
     return leader === -1 ? tryAgain : leader
   }
   const found = await retry(find, { delays: fixedDelay(200, 60_000), onError() {} })
@@ -91,6 +91,6 @@ async function currentIndex({ is }: Target, { kafka, mongodb, surroundings }: Ow
 
 async function stepDown(target: Target, cluster: OwnCluster): Promise<void> {
   const step = { replSetStepDown: 5, secondaryCatchUpPeriodSecs: 3 }
-  // The command fails when no secondary has caught up, or another election is in progress. The next one may succeed.
+  // The command fails when no secondary has caught up, or an election is in progress. A later step-down may succeed.
   await cluster.mongodb.command(await currentIndex(target, cluster), step).catch(() => {})
 }

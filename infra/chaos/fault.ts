@@ -18,13 +18,13 @@ export type Target =
  * - cut: all connections of a service to Kafka and MongoDB are closed, and new ones refused, for `lastsMs`
  * - silence: the same connections stay open for `lastsMs`, but transport nothing
  * - step_down: the primary becomes a secondary
- * - roll_back: the other members stop to replicate for `lastsMs`, then one of them becomes the primary, so that the old
+ * - roll_back: the other members stop replicating for `lastsMs`, then one of them becomes the primary, so that the old
  *   primary rolls its last writes back
  */
 export type FaultAction = 'kill' | 'stop' | 'pause' | 'cut' | 'silence' | 'step_down' | 'roll_back'
 
 export type Fault = {
-  /** After the begin of the faults. */
+  /** Time since the start of all faults. */
   readonly atMs: number
   readonly lastsMs: number
   readonly action: FaultAction

@@ -6,15 +6,15 @@ export type Figures = {
   readonly imports: number
   /** The answers to POST by status; `none` when the connection failed. */
   readonly answers: Readonly<Record<string, number>>
-  /** Of one answer to POST. */
+  /** The longest time between a POST and its answer. */
   readonly slowestAnswerMs: number
   /** The longest time without a new 202 between the first and the last one. */
   readonly longestGapMs: number
-  /** Between the first POST of an import and its first 202. */
+  /** The 99th percentile of the time between the first POST of an import and its first 202. */
   readonly acceptedP99Ms: number
   readonly chunksDelivered: number
   readonly deliveries: number
-  /** Deliveries of a chunk after its first one. They are allowed before its success is logged. */
+  /** Deliveries of a chunk after its first one. Allowed before its success is in the log, and in `zombieWindows`. */
   readonly repeatedDeliveries: number
   readonly views: number
   readonly records: number

@@ -14,7 +14,7 @@ export type LoadOptions = {
 
 export type Load = {
   readonly submissions: readonly Submission[]
-  /** Ends new imports. Resolves when every import is answered 202, or after `withinMs`. */
+  /** Posts no new imports. Resolves when every import is answered 202, or after `withinMs`. */
   stop(withinMs: number): Promise<void>
 }
 
@@ -24,7 +24,7 @@ const requestWithinMs = 20_000
 const contactsPerImport = [1, 60] as const
 const replayShare = 0.1
 
-/** Posts imports like a careful producer: repeats each with its key until it is answered 202, some once more later. */
+/** Repeats each import with its key until it is answered 202, and a tenth of them once more after the 202. */
 export function startLoad(options: LoadOptions): Load {
   const { importsPerSecond, seed } = options
   const random = createRandom(seed)

@@ -10,7 +10,7 @@ export type ScheduleOptions = {
 }
 
 type Range = readonly [leastMs: number, mostMs: number]
-/** How long a fault lasts, and how long its target is left alone afterwards. */
+/** How long a fault lasts, and how long its target gets no other fault afterwards. */
 type Kind = { readonly action: FaultAction; readonly lasts: Range; readonly restMs: number }
 
 const second = 1_000

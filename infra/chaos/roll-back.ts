@@ -5,8 +5,8 @@ const electionWithinMs = 60_000
 const rollBackWithinMs = 60_000
 
 /**
- * The primary `old` takes writes for `lastsMs` that no other member gets. Then the primary is cut off (SIGSTOP) until the others
- * have elected a new one. When it comes back, it rolls those writes back. Rejects when nothing was rolled back.
+ * The primary `old` accepts writes for `lastsMs` that no other member replicates. It is then suspended until the others
+ * have elected a new primary. When `old` continues, it rolls those writes back. Rejects when nothing was rolled back.
  */
 export async function rollBack(
   mongodb: MongodbCluster,
@@ -33,7 +33,7 @@ export async function rollBack(
   })
 }
 
-/** The server counts its roll-backs in this id. */
+/** The server changes this id at each rollback. */
 async function rollBacksOf(mongodb: MongodbCluster, index: number): Promise<unknown> {
   const { rbid } = await mongodb.command(index, { replSetGetRBID: 1 })
   return rbid

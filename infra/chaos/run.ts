@@ -19,7 +19,7 @@ export type RunOptions = {
   readonly cluster: Cluster
   readonly seed: number
   readonly faults: readonly Fault[]
-  /** The load lasts at least so long, and until the last fault has ended. */
+  /** The load lasts at least this long, and until the last fault has ended. */
   readonly loadMs: number
   readonly importsPerSecond?: number
   readonly counts?: Readonly<Record<ServiceKind, number>>
@@ -38,12 +38,12 @@ export type RunResult = {
   readonly applied: readonly AppliedFault[]
   /** From the end of the last fault, with all servers in sync, until every import is accepted and every job ended. */
   readonly recoveryMs: number
-  /** What each service process wrote, by its name. */
+  /** The output of each service, by its name. */
   readonly outputs: ReadonlyMap<string, string>
 }
 
 const defaultCounts = { ingest: 2, dispatcher: 2, projector: 2, query: 1 }
-/** A tenth of the calls fails and is repeated; the others take 20 to 40 ms. */
+/** A tenth of the calls fails and is repeated; the others take 20 or 40 ms. */
 const defaultScript: Script = {
   rules: [
     { rate: 0.1, behave: { status: 503 } },
@@ -61,8 +61,8 @@ const preload = pathToFileURL(join(import.meta.dirname, 'connect-through-proxies
 export async function run(options: RunOptions): Promise<RunResult> {
   const { cluster, seed, script = defaultScript, counts = defaultCounts } = options
   await using started = new AsyncDisposableStack()
-  const surroundings = await createTestEnvironment(cluster.kafka.brokers, cluster.mongodb.url)
-  started.defer(() => surroundings.mongo.close())
+  const testEnvironment = await createTestEnvironment(cluster.kafka.brokers, cluster.mongodb.url)
+  started.defer(() => testEnvironment.mongo.close())
   await untilInSync(cluster)
   const sink = started.adopt(await startSink(script, seed), (one) => one.stop())
   const proxies = new Map<string, Proxies>()
@@ -76,12 +76,12 @@ export async function run(options: RunOptions): Promise<RunResult> {
   }
   const services = await startServices({
     counts,
-    environmentOf: (name) => environmentOf(surroundings, sink.url, proxies.get(name)),
+    environmentOf: (name) => environmentOf(testEnvironment, sink.url, proxies.get(name)),
   })
   started.defer(() => services.stop())
   const urlsOf = (kind: ServiceKind) => () =>
     services.services.flatMap((service) => (service.kind === kind ? (service.url() ?? []) : []))
-  const { apiKey } = surroundings
+  const { apiKey } = testEnvironment
   const viewer = startViewer({ urls: urlsOf('query'), apiKey, random: createRandom(seed + 1) })
   started.defer(() => viewer.stop())
   const importsPerSecond = options.importsPerSecond ?? 6
@@ -89,11 +89,11 @@ export async function run(options: RunOptions): Promise<RunResult> {
   const load = startLoad({ urls: urlsOf('ingest'), apiKey, seed, importsPerSecond, onAccepted })
   started.defer(() => load.stop(0))
   const zombieWindows: Interval[] = []
-  const scene = { cluster: { ...cluster, surroundings }, services: services.services, proxies, zombieWindows }
+  const scene = { cluster: { ...cluster, testEnvironment }, services: services.services, proxies, zombieWindows }
   const [applied] = await Promise.all([applyAll(scene, options), pauseFor(options.loadMs)])
   const { finalJobs, recoveryMs } = await settle({ cluster, load, viewer })
   await services.stop()
-  const log = readLogEntries(await readLog(cluster.kafka.brokers, surroundings.topics.topicPrefix))
+  const log = readLogEntries(await readLog(cluster.kafka.brokers, testEnvironment.topics.topicPrefix))
   return {
     facts: {
       ...{ submissions: load.submissions, ...log, calls: sink.calls, views: viewer.views, finalJobs, zombieWindows },
@@ -138,7 +138,7 @@ async function applyAll(
       return { fault, from, to: Date.now() }
     }),
   )
-  // Only now, because the other faults would start services again that this run has stopped.
+  // Throws only when all faults have ended, because a later fault would restart services that this run has stopped.
   const failed = results.find((result) => result.status === 'rejected')
   if (failed !== undefined) throw failed.reason
   return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))

@@ -88,7 +88,7 @@ function createService({ name, kind, environment, onExit }: ServiceOptions): Ser
     })
   }
   const current = () => (phase.is === 'up' ? phase.process : null)
-  /** The exit of the returned process is expected. */
+  /** Returns the running process, whose exit is then not recorded as unexpected. */
   function release(): ServiceProcess | null {
     const process = current()
     if (process !== null) phase = { is: 'down' }

@@ -5,7 +5,7 @@ import type { SinkCall } from './invariants/facts.ts'
 
 export type Sink = { readonly url: string; readonly calls: readonly SinkCall[]; stop(): Promise<void> }
 
-/** Standard Webhooks: the dispatcher signs its calls with this secret, and states when it sent them. */
+/** With a secret, the dispatcher signs its calls and adds the time of sending (Standard Webhooks). */
 export const signingSecret = `whsec_${Buffer.alloc(32, 9).toString('base64')}`
 
 /** The simulated AI system of a run. Keeps every call with the phones that it received. */

@@ -8,7 +8,7 @@ type Options = { readonly urls: () => readonly string[]; readonly apiKey: string
 
 export type Viewer = {
   readonly views: readonly View[]
-  /** Reads the job at once, as a producer does after the 202, and from now on among the others. */
+  /** Reads the job at once, as a producer does after the 202, and adds it to the jobs that are read at random. */
   watch(jobId: string): void
   /** Ends the reading of random jobs. */
   stop(): Promise<void>
@@ -20,7 +20,7 @@ const everyMs = 60
 const recentJobs = 40
 const requestWithinMs = 10_000
 
-/** Reads the jobs of the load again and again, so that a state which is taken back is seen. */
+/** Reads random jobs of the load continuously, so that a return to an earlier state is noticed. */
 export function startViewer({ urls, apiKey, random }: Options): Viewer {
   const views: View[] = []
   const jobIds: string[] = []

@@ -1,6 +1,6 @@
 /**
- * `npm test`, `npm run test:ops` and `npm run test:cluster`. Without a pattern, `-t` or `--project`, also runs the type check, the linter and the
- * check of the generated files.
+ * `npm test`, `npm run test:ops` and `npm run test:cluster`. Without a pattern, `-t` or `--project`, also runs the type
+ * check, the linter and the check of the generated files.
  */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'

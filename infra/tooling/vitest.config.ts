@@ -34,7 +34,7 @@ class SlowestFirst extends BaseSequencer {
   }
 }
 
-/** One project per test tier; a group starts when the one before has ended. `globalSetup` starts Kafka and MongoDB. */
+/** One project per test tier. A group starts when the last one has ended. `backingServices` starts Kafka and MongoDB. */
 export default defineConfig({
   root,
   test: {

@@ -30,7 +30,7 @@ function longestGap(instants: readonly number[], since: number): number {
   return Math.max(0, ...later.slice(1).map((at, index) => at - (later[index] ?? at)))
 }
 
-describe('when the coordinator of the group is killed, which leads a third of the partitions', () => {
+describe('when a broker that coordinates the group and leads a third of the partitions is killed', () => {
   it('delivery from every partition continues within 15 s, without a rebalance', async () => {
     const dispatchers = [
       await scene.dispatcher({ DISPATCH_MAX_CONCURRENCY: '2' }),

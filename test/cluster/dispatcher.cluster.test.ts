@@ -11,8 +11,8 @@ afterAll(() => cluster?.stop())
 
 const second = 1_000
 
-describe('a dispatcher that is stopped through a rebalance and woken', () => {
-  it('changes no outcome, and delivers again only within 11 s of its wake-up', async () => {
+describe('a dispatcher that is suspended during a rebalance and then continues', () => {
+  it('changes no outcome, and repeats deliveries only in the 11 s after it continues', async () => {
     const fault: Fault = {
       atMs: 5 * second,
       lastsMs: 45 * second,
@@ -20,12 +20,12 @@ describe('a dispatcher that is stopped through a rebalance and woken', () => {
       target: { is: 'service', kind: 'dispatcher', index: 0 },
     }
     const { facts, applied } = await expectSoundRun({ cluster, seed: 7, faults: [fault], loadMs: 60 * second })
-    const wokenAt = applied[0]?.to ?? 0
+    const resumedAt = applied[0]?.to ?? 0
     const lastSeconds = facts.log.filter(
       ({ event, appendedAt }) =>
-        event.type === 'ChunkSent' && appendedAt > wokenAt - 8 * second && appendedAt < wokenAt,
+        event.type === 'ChunkSent' && appendedAt > resumedAt - 8 * second && appendedAt < resumedAt,
     )
-    // The other dispatcher has taken over the partitions of the stopped one.
+    // The other dispatcher has taken over the partitions of the suspended one.
     expect(new Set(lastSeconds.map(({ partition }) => partition)).size).toBeGreaterThan(6)
   })
 })

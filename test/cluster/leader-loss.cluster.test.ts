@@ -86,7 +86,7 @@ describe('when a leader is lost', () => {
     expect(wrong).toEqual([])
   }
 
-  it('a batch that waits for its replicas is stored once while the leader of another batch changes', async () => {
+  it('a batch that waits for its replicas is stored once when the leader of another batch changes', async () => {
     const now = await leaders()
     const [first = 0] = now
     const second = now.findIndex((leader) => leader !== first)
@@ -110,7 +110,7 @@ describe('when a leader is lost', () => {
     )
   })
 
-  it('a graceful restart of each broker refuses no append and stores each append once', async () => {
+  it('during a graceful restart of each broker, no append is refused and each append is stored once', async () => {
     const appending = appendContinuously(10)
     for (let index = 0; index < brokerCount; index += 1) {
       const before = appending.appended()
@@ -123,20 +123,20 @@ describe('when a leader is lost', () => {
     await expectCorrectOutcomes(outcomes)
   })
 
-  it('after a kill of a leader the appends continue without it, and every outcome is correct', async () => {
+  it('after the kill of a leader, appends to other leaders continue, and every outcome is correct', async () => {
     const [victim = 0] = await leaders()
     const appending = appendContinuously(10)
     await eventually(() => expect(appending.appended()).toBeGreaterThan(100))
     await cluster.kafka.kill(victim)
     const before = appending.appended()
     await eventually(() => expect(appending.appended()).toBeGreaterThan(before + 500))
-    await eventually(() => expect(allPartitions.filter(lane.accepts)).toEqual(allPartitions)) // led by other brokers
+    await eventually(() => expect(allPartitions.filter(lane.accepts)).toEqual(allPartitions)) // new leaders
     const outcomes = await appending.stop()
     await restore(victim)
     await expectCorrectOutcomes(outcomes)
   })
 
-  it('while a leader hangs the appends continue without it, and every outcome is correct', async () => {
+  it('while a leader hangs, appends to other leaders continue, and every outcome is correct', async () => {
     const [victim = 0] = await leaders()
     const appending = appendContinuously(10)
     await eventually(() => expect(appending.appended()).toBeGreaterThan(100))

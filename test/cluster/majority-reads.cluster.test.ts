@@ -20,7 +20,7 @@ afterAll(() => cluster?.stop())
 
 const client = { name: 'client', permissions: [], ratePerSecond: null, allow: [], region: null, locale: null }
 
-/** Stops or continues the replication of both secondaries. The primary stays the primary. */
+/** `alwaysOn` stops the replication of both secondaries; `off` continues it. The primary does not change. */
 async function replicate(mode: 'off' | 'alwaysOn'): Promise<void> {
   const primary = await cluster.mongodb.primary()
   const secondaries = [0, 1, 2].filter((index) => index !== primary)
@@ -29,7 +29,7 @@ async function replicate(mode: 'off' | 'alwaysOn'): Promise<void> {
   }
 }
 
-test('a state that only the primary has is not read, because a roll-back could take it back', async () => {
+test('a write that only the primary has is not read, because a rollback could remove it', async () => {
   const { db, close } = createMongo({ url: cluster.mongodb.url, database: 'contact_import' })
   onTestFinished(close)
   const keys = createMongoIdempotencyKeys({ db })

@@ -15,7 +15,7 @@ const primary: Target = { is: 'member', which: 'primary' }
 /** Each election begins a new term. */
 const electionTerm = async () => Number((await cluster.mongodb.command(0, { replSetGetStatus: 1 })).term)
 
-describe('every import is delivered and counted, and GET takes no state back', () => {
+describe('every import is delivered and counted, and GET never returns to an earlier state', () => {
   it('when the primary is killed', async () => {
     const fault: Fault = { atMs: 3 * second, lastsMs: 5 * second, action: 'kill', target: primary }
     await expectSoundRun({ cluster, seed: 4, faults: [fault], loadMs: 25 * second })

@@ -12,9 +12,9 @@ afterAll(() => cluster?.stop())
 
 describe('the cluster of the tests', () => {
   it('keeps acknowledged records when the leader is killed, and gets in sync again', async () => {
-    const { kafka, surroundings } = cluster
-    const topic = surroundings.topics.nameOf(topics.imports.name)
-    const producer = surroundings.topics.kafka().producer()
+    const { kafka, testEnvironment } = cluster
+    const topic = testEnvironment.topics.nameOf(topics.imports.name)
+    const producer = testEnvironment.topics.kafka().producer()
     await producer.connect()
     const append = (value: string) => producer.send({ topic, acks: -1, messages: [{ partition: 0, value }] })
     await append('before')
@@ -23,16 +23,16 @@ describe('the cluster of the tests', () => {
     await eventually(async () => expect([-1, leader]).not.toContain((await kafka.leaders(topic))[0]))
     await eventually(() => append('after'))
     await producer.disconnect()
-    const values = (await readTopic(surroundings.topics.kafka(), topic)).map(({ value }) => value)
+    const values = (await readTopic(testEnvironment.topics.kafka(), topic)).map(({ value }) => value)
     expect(values.slice(0, 2)).toEqual(['before', 'after'])
     await kafka.start(leader)
     await kafka.untilInSync()
   })
 
   it('moves the leaders away before a stopped broker ends', async () => {
-    const { kafka, surroundings } = cluster
+    const { kafka, testEnvironment } = cluster
     await kafka.stop(1)
-    expect(await kafka.leaders(surroundings.topics.nameOf(topics.imports.name))).not.toContain(1)
+    expect(await kafka.leaders(testEnvironment.topics.nameOf(topics.imports.name))).not.toContain(1)
     await kafka.start(1)
     await kafka.untilInSync()
   })
@@ -47,8 +47,8 @@ describe('the cluster of the tests', () => {
   })
 
   it('elects another primary when the primary is killed, and takes the old one back', async () => {
-    const { mongodb, surroundings } = cluster
-    const facts = surroundings.mongo.db.collection('facts')
+    const { mongodb, testEnvironment } = cluster
+    const facts = testEnvironment.mongo.db.collection('facts')
     await facts.insertOne({ when: 'before' })
     const killed = await mongodb.primary()
     await mongodb.kill(killed)

@@ -196,7 +196,7 @@ function positions(open: () => Jobs) {
     ])
   })
 
-  test('a position is returned with the record below it, until a writer moves the position without a record', async () => {
+  test('a position is returned with the record below it, unless the last writer gave no record', async () => {
     const jobs = open()
     const before = { offset: 9, appendedAt: 1_769_851_800_000 }
     await jobs.advance([{ ...imports(3), from: null, to: 10, before }])

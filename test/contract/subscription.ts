@@ -254,7 +254,7 @@ export function subscriptionContract({ create }: { create: () => Promise<GroupUn
       expect(await Promise.all([0, first.appendedAt, first.appendedAt + 60_000].map(since))).toEqual([0, 0, 2])
     })
 
-    it('holds tells the records of the log from records of another log', async () => {
+    it('holds is true for a record of the log, and false for another offset or append time', async () => {
       const member = await join({ opens: true })
       await append(2, 6)
       await eventually(() => expect(member.records).toHaveLength(2))

@@ -11,7 +11,7 @@ export type MemoryEventLog = EventAppender &
   EventReader & {
     records(topic: TopicName): readonly LogRecord[]
     partition(topic: TopicName, partition: number): readonly LogRecord[]
-    /** Removes the records at and above the offset, like a power cut, and changes the leader epoch. The next record gets this offset. */
+    /** Removes the records at and above the offset and changes the leader epoch. The next record gets this offset. */
     cut(topic: TopicName, partition: number, offset: number): void
     /** Returns a function that removes the listener. */
     onAppend(listener: () => void): () => void

@@ -14,7 +14,7 @@ import { initiateReplicaSet, mongodbPrograms } from './mongodb-members.ts'
 const stopWithinMs = 60_000
 const send = (message: ClusterMessage): void => void process.send?.(message)
 
-/** Starts the nodes in `context`, and obeys requests for single nodes. */
+/** Starts the nodes and executes requests for single nodes. */
 function controlNodes(context: StartContext) {
   const programs = new Map<string, ServerProgram>()
   const running = new Map<string, NativeServer>()
@@ -54,7 +54,7 @@ function controlNodes(context: StartContext) {
         send({ is: 'failed', id, reason: error instanceof Error ? error.message : String(error) })
       }
     },
-    /** Kills all nodes, because a broker cannot leave a cluster in order when the others leave too. */
+    /** Kills all nodes, because a broker cannot shut down cleanly when the other brokers stop too. */
     async end() {
       const children = [...running.values()].map(({ child }) => child)
       for (const child of children) if (child.isRunning()) child.kill('SIGKILL')
@@ -63,7 +63,7 @@ function controlNodes(context: StartContext) {
   }
 }
 
-/** Runs the cluster of the first argument (`ClusterOptions`) in a temporary directory until the parent process ends. */
+/** Runs the cluster of the `ClusterOptions` in the first argument, in a temporary directory, until the parent ends. */
 await runAsProcess(async ({ say, signal }) => {
   const { kafka = {}, mongodb = {} }: ClusterOptions = JSON.parse(process.argv[2] ?? '{}')
   const dataDir = await openDataDir(mkdtempSync(join(tmpdir(), 'contact-import-cluster-')))

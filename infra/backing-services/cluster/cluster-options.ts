@@ -13,7 +13,7 @@ export type KafkaOptions = {
    * brokers. `combined`: each broker is a controller too, so that two killed brokers of three end the quorum.
    */
   readonly controllers?: 'separate' | 'combined'
-  /** Additional broker settings. Default: replication 3, min.insync.replicas 2 and the session times of Kafka. */
+  /** Additional broker settings. Default: replication 3, min.insync.replicas 2 and the session timeouts of Kafka. */
   readonly properties?: Readonly<Record<string, string>>
 }
 
@@ -24,7 +24,7 @@ export type MongodbOptions = {
   readonly electionTimeoutMs?: number
 }
 
-/** What a controller of the cluster asks the cluster process to do with one node. */
+/** What the cluster process can do with one node. */
 export type NodeAction = 'start' | 'stop' | 'kill' | 'pause' | 'resume'
 
 export type NodeRequest = { readonly id: number; readonly node: string; readonly action: NodeAction }

@@ -13,14 +13,17 @@ export type { ClusterOptions } from './cluster-options.ts'
 export type ServerGroup = {
   /** SIGKILL. Resolves when the process has ended. */
   kill(index: number): Promise<void>
-  /** SIGTERM. Resolves when the process has ended, by SIGKILL after 60 s. */
+  /** SIGTERM, then SIGKILL after 60 s. Resolves when the process has ended. */
   stop(index: number): Promise<void>
   /** SIGSTOP: connections stay open, but the server sends nothing. */
   pause(index: number): Promise<void>
   resume(index: number): Promise<void>
   /** Starts a server that was killed or stopped, with its data and port. Resolves when it answers. */
   start(index: number): Promise<void>
-  /** Resolves when every server runs and has all data. Rejects after `withinMs` (default 120 s). */
+  /**
+   * Resolves when all brokers are registered and all replicas are in sync, or when one member is the primary and all
+   * others are secondaries. Rejects after `withinMs` (default 120 s).
+   */
   untilInSync(withinMs?: number): Promise<void>
 }
 
@@ -50,7 +53,7 @@ const startWithinMs = 150_000
 
 /**
  * Starts Kafka brokers and members of a MongoDB replica set as native processes on free ports of 127.0.0.1. Resolves
- * when all are in sync. The cluster process between ends the servers when this process ends, even by SIGKILL.
+ * when all are in sync. A separate process stops the servers when this process ends, even by SIGKILL.
  */
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
   const child = await startChild({

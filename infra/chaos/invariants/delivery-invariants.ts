@@ -9,7 +9,7 @@ const isDelivered = ({ status }: SinkCall): boolean => status !== null && status
 const isFinal = ({ status }: SinkCall): boolean =>
   status !== null && status >= 300 && status < 500 && ![408, 425, 429].includes(status)
 
-/** Of every import in the log, acknowledged or not: a producer may never repeat an import whose answer it missed. */
+/** Includes unacknowledged imports: a producer that missed the answer may never repeat the import. */
 const everyChunkIsResolved: Invariant = ({ calls }, { planned, outcomes }) => {
   const received = callsByChunk(calls)
   return [...planned.keys()].flatMap((chunk) => {
@@ -18,7 +18,7 @@ const everyChunkIsResolved: Invariant = ({ calls }, { planned, outcomes }) => {
     if (outcome === undefined)
       return [`Chunk ${chunk} has no outcome; the AI system received it ${ofChunk.length} times.`]
     if (outcome.event.type === 'ChunkSent') {
-      return ofChunk.some(isDelivered) ? [] : [`Chunk ${chunk} is logged as sent, but the AI system never took it.`]
+      return ofChunk.some(isDelivered) ? [] : [`Chunk ${chunk} is logged as sent, but the AI system never accepted it.`]
     }
     return ofChunk.some(isFinal) ? [] : [`Chunk ${chunk} is logged as failed, but the AI system never rejected it.`]
   })
@@ -43,7 +43,7 @@ const oneOutcomePerChunk: Invariant = ({ zombieWindows }, { outcomes }) =>
 const noOutcomeWithoutChunk: Invariant = (_, { planned, outcomes }) =>
   [...outcomes.keys()]
     .filter((chunk) => !planned.has(chunk))
-    .map((chunk) => `Chunk ${chunk} has an outcome but no plan.`)
+    .map((chunk) => `Chunk ${chunk} has an outcome but no ChunkPlanned.`)
 
 const noCallAfterSuccess: Invariant = ({ calls, zombieWindows }, { outcomes }) =>
   calls.flatMap(({ jobId, chunkIndex, sentAt }) => {

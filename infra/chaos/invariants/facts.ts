@@ -9,7 +9,7 @@ type Instant = number
 
 export type Interval = { readonly from: Instant; readonly to: Instant }
 
-/** One import of the load: all requests with one idempotency key. Repeated until the first 202, then sometimes again. */
+/** All requests with one idempotency key. The import is repeated until its first 202, and sometimes once more. */
 export type Submission = {
   readonly key: string
   readonly correlationId: string
@@ -27,12 +27,12 @@ export type Answer = {
   readonly jobId: string | null
 }
 
-/** One request at the AI system. `status` is null when it was not answered, `sentAt` the latest time it was sent at. */
+/** One request that the AI system received. `status` is null when the request was not answered. */
 export type SinkCall = {
   readonly jobId: string
   readonly chunkIndex: number
   readonly phones: readonly string[]
-  /** Not the time of arrival: the AI system may read a request long after its sender has given it up. */
+  /** The latest possible time of sending. The AI system may read a request long after the dispatcher gave it up. */
   readonly sentAt: Instant
   readonly status: number | null
 }
@@ -63,12 +63,12 @@ export type RunFacts = {
   readonly submissions: readonly Submission[]
   /** In the order of topic, partition and offset. */
   readonly log: readonly LogEntry[]
-  /** Places of records that could not be decoded. */
+  /** Topic, partition, offset and reason for each record that could not be decoded. */
   readonly unreadable: readonly string[]
   readonly calls: readonly SinkCall[]
   readonly views: readonly View[]
   readonly finalJobs: ReadonlyMap<string, JobResponse>
-  /** When a suspended dispatcher had woken: its calls of before may arrive a second time in these intervals only. */
+  /** The 11 s after a suspended dispatcher continued. Only then may a chunk be delivered after its logged success. */
   readonly zombieWindows: readonly Interval[]
   /** Service processes that ended although no fault ended them. */
   readonly unexpectedExits: readonly string[]

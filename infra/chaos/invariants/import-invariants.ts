@@ -2,14 +2,14 @@ import { chunkKeyOf, type RunFacts, type Submission } from './facts.ts'
 import type { Invariant, Invariants } from './invariant.ts'
 import { groupBy, type LogIndex } from './log-index.ts'
 
-/** A holder of a claim that appended later than this after `created_at` may leave a copy without `ce_repeat`. */
+/** A copy may lack `ce_repeat` when the holder of the claim appends it later than this after `created_at`. */
 const lateAppendMs = 10_000
 
 const jobIdsOf = ({ answers }: Submission): readonly string[] => [
   ...new Set(answers.flatMap(({ jobId }) => jobId ?? [])),
 ]
 
-/** 409 means that another request holds the key, 503 that a dependency is lost. */
+/** 409: another request holds the key. 503: a dependency is lost. */
 const answersAreDocumented: Invariant = ({ submissions }) =>
   submissions.flatMap(({ key, answers }) =>
     answers
@@ -46,7 +46,7 @@ function missingOf({ totalContacts, phones }: Submission, jobId: string, { accep
   }
   const chunks = Array.from({ length: chunks_count }, (_, index) => planned.get(chunkKeyOf(jobId, index))?.[0])
   const missing = chunks.flatMap((chunk, index) => (chunk === undefined ? [index] : []))
-  if (missing.length > 0) faults.push(`Job ${jobId} misses ChunkPlanned ${missing.join(', ')}.`)
+  if (missing.length > 0) faults.push(`Job ${jobId} lacks ChunkPlanned ${missing.join(', ')}.`)
   const plannedPhones = chunks.flatMap((chunk) => chunk?.event.data.contacts.map(({ phone }) => phone) ?? [])
   if (missing.length === 0 && plannedPhones.join() !== phones.join()) {
     faults.push(`The planned contacts of job ${jobId} differ from the posted ones.`)
@@ -61,7 +61,7 @@ const copiesAreMarked: Invariant = (_, { accepted, planned }) =>
       .filter(({ isRepeat, appendedAt, time }) => !isRepeat && appendedAt - Date.parse(time) <= lateAppendMs)
       .map(
         ({ id, topic, partition, offset }) =>
-          `${id} stands again at ${topic}/${partition}@${offset} without ce_repeat.`,
+          `${id} was appended again at ${topic}/${partition}@${offset} without ce_repeat.`,
       ),
   )
 

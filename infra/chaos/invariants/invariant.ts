@@ -3,5 +3,5 @@ import type { LogIndex } from './log-index.ts'
 
 export type Invariant = (facts: RunFacts, log: LogIndex) => readonly string[]
 
-/** By the promise that each one checks. */
+/** The keys are the promises that the invariants check. */
 export type Invariants = Readonly<Record<string, Invariant>>

@@ -9,7 +9,7 @@ import { chunkKeyOf, type LogEntry } from './facts.ts'
 export type EntryOf<E> = Omit<LogEntry, 'event'> & { readonly event: E }
 type ChunkOutcome = Extract<DeliveryEvent, { type: 'ChunkSent' | 'ChunkFailed' }>
 
-/** The log, sorted into what the invariants ask for. Each list is in the order of the log. */
+/** The log, grouped for the invariants. Each list is in the order of the log. */
 export type LogIndex = {
   readonly accepted: ReadonlyMap<string, readonly EntryOf<ImportAccepted>[]>
   readonly planned: ReadonlyMap<string, readonly EntryOf<ChunkPlanned>[]>

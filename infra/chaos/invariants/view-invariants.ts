@@ -17,7 +17,9 @@ const acceptedJobsAreFound: Invariant = ({ views }) =>
 const everyJobFinishes: Invariant = (facts) =>
   [...acceptedJobs(facts)].flatMap((jobId) => {
     const job = facts.finalJobs.get(jobId)
-    return job !== undefined && isFinished(job) ? [] : [`Job ${jobId} ends as ${job?.status ?? 'unreadable'}.`]
+    return job !== undefined && isFinished(job)
+      ? []
+      : [`Job ${jobId} did not finish; its last status is ${job?.status ?? 'unknown'}.`]
   })
 
 function countersAddUpIn(job: JobResponse): boolean {
@@ -57,12 +59,12 @@ const shownStatesStay: Invariant = ({ views }) =>
     const shown = ofJob.filter(({ job }) => job !== null).toSorted((a, b) => a.answeredAt - b.answeredAt)
     return shown.flatMap((later, index) => {
       const earlier = shown.slice(0, index).filter(({ answeredAt }) => answeredAt <= later.sentAt)
-      const taken = earlier.find((one) => isTakenBack(one, later))
-      return taken === undefined ? [] : [`Job ${jobId} was ${taken.job?.status}, then ${later.job?.status}.`]
+      const newer = earlier.find((one) => isEarlierState(one, later))
+      return newer === undefined ? [] : [`Job ${jobId} was ${newer.job?.status}, then ${later.job?.status}.`]
     })
   })
 
-function isTakenBack({ job: earlier }: View, { job: later }: View): boolean {
+function isEarlierState({ job: earlier }: View, { job: later }: View): boolean {
   if (earlier === null || later === null) return false
   if (isFinished(earlier)) return JSON.stringify(earlier) !== JSON.stringify(later)
   return resolved(later) < resolved(earlier)
@@ -86,6 +88,6 @@ export const viewInvariants: Invariants = {
   'every accepted job finishes': everyJobFinishes,
   'the counters of a job add up': countersAddUp,
   'GET equals the fold of the log': finalJobsEqualTheFold,
-  'a state that was shown is not taken back': shownStatesStay,
+  'GET never returns to an earlier state': shownStatesStay,
   'the end of an import is announced': finishedImportsAreAnnounced,
 }

@@ -155,11 +155,11 @@ describe('projections', () => {
     await jobsIn('import_jobs').deleteOne({ _id })
   })
 
-  it('rebuild announces a job that has ended in the new collection and not in the active one', async () => {
+  it('rebuild announces a job that has ended only in the new collection', async () => {
     const jobs = jobsIn(await active())
     const ended = await jobs.findOne({ status: 'completed', chunks_total: { $gt: 0 } })
     if (ended === null) throw new Error('There are completed jobs.')
-    // As an older fold may leave the document, which has not announced the job.
+    // An older fold may have left this state, without an announcement.
     await jobs.updateOne({ _id: ended._id }, { $set: { status: 'processing', completed_at: null } })
     const announcements = async () =>
       (await readTopic(own.topics.kafka(), own.topics.nameOf(topics.jobs.name))).filter(

@@ -6,7 +6,7 @@ import { createMemoryApp, type MemoryApp } from '#test/support/system/memory-app
 
 const mebibyte = 1024 * 1024
 const maxHeldBytes = 128 * mebibyte
-const partOfClient = maxHeldBytes / 4
+const shareOfClient = maxHeldBytes / 4
 const connections = 40
 
 let memory: MemoryApp
@@ -62,10 +62,10 @@ async function expectAllIsReleased(open: readonly Open[]): Promise<void> {
 }
 
 describe('the byte budget', () => {
-  test('holds unfinished uploads with Content-Length only up to the part of the client', async () => {
+  test('limits the unfinished uploads of one client with Content-Length to its share', async () => {
     const open = sendMany([`Content-Length: ${mebibyte}`], ' '.repeat(mebibyte - 1))
-    await eventually(() => expect(refusedOf(open)).toHaveLength(connections - partOfClient / mebibyte))
-    expect(usedBytes()).toBe(partOfClient)
+    await eventually(() => expect(refusedOf(open)).toHaveLength(connections - shareOfClient / mebibyte))
+    expect(usedBytes()).toBe(shareOfClient)
     await expectOtherClientIsServed()
     await expectAllIsReleased(open)
   })
@@ -79,24 +79,24 @@ describe('the byte budget', () => {
     await expectOtherClientIsServed()
   })
 
-  test('holds unfinished chunked uploads only up to the part of the client', async () => {
+  test('limits the unfinished chunked uploads of one client to its share', async () => {
     const chunk = `${mebibyte.toString(16)}\r\n${' '.repeat(mebibyte)}\r\n`
     const open = sendMany(['Transfer-Encoding: chunked'], chunk)
     await eventually(() => expect(refusedOf(open).length).toBeGreaterThan(0))
-    expect(usedBytes()).toBeLessThanOrEqual(partOfClient)
+    expect(usedBytes()).toBeLessThanOrEqual(shareOfClient)
     await expectOtherClientIsServed()
     await expectAllIsReleased(open)
   })
 
-  test('holds unread dry-run responses only up to the part of the client, and closes their connections', async () => {
-    // Both bodies together, but not three, fit into the part of the client. The socket buffers take less than one.
+  test('limits the unread dry-run responses of one client to its share, and closes their connections', async () => {
+    // One request fits into the share of the client. The socket buffers hold less than one response.
     const body = `{"phone":"+79991234567","additionalFields":{"a":"${'x'.repeat(7 * mebibyte)}"}}`
     const open: Open[] = []
     do {
       const next = send([`Content-Length: ${body.length}`, 'X-Debug: true'], body)
       await eventually(() => expect(next.status()).not.toBe(''))
       open.push(next)
-      expect(usedBytes()).toBeLessThanOrEqual(partOfClient)
+      expect(usedBytes()).toBeLessThanOrEqual(shareOfClient)
     } while (open.length < connections && refusedOf(open).length === 0)
     expect(statusesOf(open)).toEqual([...Array(open.length - 1).fill('200'), '503'])
     await expectOtherClientIsServed()
@@ -106,7 +106,7 @@ describe('the byte budget', () => {
   test('a refused request gets 503 with Retry-After and stores nothing', async () => {
     const body = `[{"phone":"+79991234567"}${' '.repeat(mebibyte)}]`
     const open = sendMany([`Content-Length: ${mebibyte}`], ' '.repeat(mebibyte - 1))
-    await eventually(() => expect(usedBytes()).toBe(partOfClient))
+    await eventually(() => expect(usedBytes()).toBe(shareOfClient))
     const reply = await fetch(`http://127.0.0.1:${port}/v1/contacts/import`, {
       method: 'POST',
       headers: {

@@ -224,7 +224,7 @@ describe('an unusual but valid connection', () => {
   test.each([
     ['an import', [], 202],
     ['a dry run', ['X-Debug: true'], 200],
-  ])('bytes that are not HTTP behind %s do not replace its response', async (_what, headers, status) => {
+  ])('after %s, bytes that are not HTTP do not replace its response', async (_what, headers, status) => {
     const valid = post([...headers, `Content-Length: ${contact.length}`], contact)
     const answers = await exchangeRaw(port, `${valid}garbage\r\n\r\n`)
     expect(answers.map((answer) => answer.status)).toEqual([status, 400])

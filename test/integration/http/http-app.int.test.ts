@@ -149,7 +149,7 @@ describe('the HTTP app on a raw connection', () => {
     expect(await outcome).toBe('cut')
   }, 10_000)
 
-  test('the listener answers during the start and shutdown of the parts; other requests get 503', async () => {
+  test('while other parts start or stop, /healthz gets 200 and other requests get 503', async () => {
     const [started, stopped] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const slow: Part = { name: 'slow', start: () => started.promise, stop: () => stopped.promise }
     const own = await createHttpApp({ log: silentLog })

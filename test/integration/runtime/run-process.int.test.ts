@@ -72,7 +72,7 @@ describe('a process', () => {
     taken.close()
   })
 
-  test('with an event loop that does not turn ends itself; one that was suspended for as long goes on', async () => {
+  test('ends itself when its event loop is blocked, but not when it was suspended for as long', async () => {
     const [blocked, suspended] = [run({ LOOP: 'microtasks' }), run({})]
     await Promise.all([blocked.ready(), suspended.ready()])
     suspended.child.kill('SIGSTOP')

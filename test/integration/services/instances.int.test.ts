@@ -6,23 +6,23 @@ import { eventually } from '#test/support/eventually.ts'
 import { type Answer, createProducer } from '#test/support/http/producer.ts'
 import { type ServiceProcess, startServiceProcess } from '#test/support/system/service-process.ts'
 
-let surroundings: TestEnvironment
+let testEnvironment: TestEnvironment
 let clients: OwnClients
 let ingest: ServiceProcess
 let query: ServiceProcess
 
 beforeAll(async () => {
-  surroundings = await createTestEnvironment(inject('kafkaBrokers'), inject('mongodbUrl'))
-  clients = openOwnClients(surroundings.environment)
+  testEnvironment = await createTestEnvironment(inject('kafkaBrokers'), inject('mongodbUrl'))
+  clients = openOwnClients(testEnvironment.environment)
   ;[ingest, query] = await Promise.all([
-    startServiceProcess('services/ingest/main.ts', surroundings.environment),
-    startServiceProcess('services/query/main.ts', surroundings.environment),
+    startServiceProcess('services/ingest/main.ts', testEnvironment.environment),
+    startServiceProcess('services/query/main.ts', testEnvironment.environment),
   ])
 })
 afterAll(async () => {
   await Promise.all([ingest?.stop(), query?.stop()])
   await clients?.close()
-  await surroundings?.remove()
+  await testEnvironment?.remove()
 })
 
 const empty = '[]'

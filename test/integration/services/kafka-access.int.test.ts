@@ -17,27 +17,27 @@ import { readTopic } from '#test/support/kafka/read-topic.ts'
 import { type ServiceProcess, startServiceProcess } from '#test/support/system/service-process.ts'
 
 let kafka: SecuredKafka
-let surroundings: TestEnvironment
+let testEnvironment: TestEnvironment
 let ai: SimulatedAiSystem
 let adminByTls: Readonly<Record<string, string>>
 const services: ServiceProcess[] = []
 
 beforeAll(async () => {
   kafka = await startSecuredKafka()
-  surroundings = await createTestEnvironment(kafka.brokers, inject('mongodbUrl'))
-  await kafka.allow(surroundings.topics.topicPrefix)
+  testEnvironment = await createTestEnvironment(kafka.brokers, inject('mongodbUrl'))
+  await kafka.allow(testEnvironment.topics.topicPrefix)
   ai = await startSimulatedAiSystem({ port: 0 })
-  adminByTls = { ...surroundings.environment, ...(await kafka.tlsLoginOf('admin')) }
+  adminByTls = { ...testEnvironment.environment, ...(await kafka.tlsLoginOf('admin')) }
 })
 afterAll(async () => {
   await Promise.all(services.map((service) => service.stop()))
   await ai?.stop()
-  await surroundings?.remove()
+  await testEnvironment?.remove()
   await kafka?.stop()
 })
 
 const environmentOf = (user: string) => ({
-  ...surroundings.environment,
+  ...testEnvironment.environment,
   ...kafka.loginOf(user),
   AI_SYSTEM_URL: ai.url,
 })
@@ -50,7 +50,7 @@ async function start(name: string): Promise<ServiceProcess> {
 
 const clientOf = (environment: Readonly<Record<string, string>>): Kafka =>
   createKafka({ ...kafkaAccess(loadKafkaConfig(environment)), clientId: 'test' })
-const nameOf = (topic: { readonly name: TopicName }) => surroundings.topics.nameOf(topic.name)
+const nameOf = (topic: { readonly name: TopicName }) => testEnvironment.topics.nameOf(topic.name)
 
 describe('a system with one Kafka user per role', () => {
   it('accepts, delivers and completes an import although each service has only the rights of its role', async () => {
@@ -60,11 +60,13 @@ describe('a system with one Kafka user per role', () => {
       const ready = () => fetch(`${service.url}/readyz`)
       await eventually(async () => expect((await ready()).status, service.output()).toBe(200))
     }
-    const accepted = await createProducer(ingest.url, surroundings.apiKey).importContacts([{ phone: '+79991234567' }])
-    const reader = createProducer(query.url, surroundings.apiKey)
+    const accepted = await createProducer(ingest.url, testEnvironment.apiKey).importContacts([
+      { phone: '+79991234567' },
+    ])
+    const reader = createProducer(query.url, testEnvironment.apiKey)
     expect(await reader.finishedJob(accepted.job_id)).toMatchObject({ status: 'completed', sent_contacts: 1 })
     await eventually(async () => {
-      const ends = await readTopic(surroundings.topics.kafka(), nameOf(topics.jobs))
+      const ends = await readTopic(testEnvironment.topics.kafka(), nameOf(topics.jobs))
       expect(ends.map(({ headers }) => headers.ce_type)).toEqual(['ImportCompleted'])
     })
     const denied = services.flatMap((service) => service.output().match(/.*authoriz.*/gi) ?? [])
@@ -72,7 +74,7 @@ describe('a system with one Kafka user per role', () => {
   })
 
   it('writes a dead letter, and an administrator who connects by TLS and SCRAM redrives it', async () => {
-    const poison = surroundings.topics.kafka().producer()
+    const poison = testEnvironment.topics.kafka().producer()
     await poison.connect()
     await poison.send({ topic: nameOf(topics.imports), messages: [{ key: 'nobody', value: 'nothing' }] })
     await poison.disconnect()
@@ -139,7 +141,7 @@ describe('a subscriber', () => {
 
   it('cannot write, and cannot join the groups of the services', async () => {
     for (const topic of Object.values(topics)) expect(await mayWrite('subscriber', topic), topic.name).toBe(false)
-    const group = `${surroundings.topics.topicPrefix}contact-import.projector.test`
+    const group = `${testEnvironment.topics.topicPrefix}contact-import.projector.test`
     expect(await mayRead('projector', topics.deliveries, group)).toBe(true)
     // kafkajs reports a denied lookup of the group coordinator with this message.
     await expect(mayRead('subscriber', topics.deliveries, group)).rejects.toThrow('Failed to find group coordinator')
@@ -150,7 +152,7 @@ describe('a service', () => {
   it.each(roles.map(({ user, rights }) => ({ user, rights })))(
     '$user can write only to the topics of its role',
     async (role) => {
-      const rights = role.rights(surroundings.topics.topicPrefix)
+      const rights = role.rights(testEnvironment.topics.topicPrefix)
       for (const topic of Object.values(topics)) {
         const own = rights.find(({ name }) => name === nameOf(topic))?.operations.includes('Write') ?? false
         expect(await mayWrite(role.user, topic), topic.name).toBe(own)

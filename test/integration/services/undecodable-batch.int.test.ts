@@ -50,7 +50,7 @@ const remarkOn = (topic: string, offset: number) =>
   `Partition ${damaged} of ${topic} is not read: the record batch at offset ${offset} cannot be decoded.`
 
 describe('a record batch that cannot be decoded', () => {
-  it('stops its partition alone; the partition continues after a repair', async () => {
+  it('stops only its partition; the partition continues after a repair', async () => {
     const topic = scene.topics.nameOf(topics.imports.name)
     await appendImport(damaged)
     await appendImport(damaged)
@@ -81,7 +81,7 @@ describe('a record batch that cannot be decoded', () => {
     }
   })
 
-  it('of `deliveries` stops the recovery of its partition alone', async () => {
+  it('of `deliveries` stops only the recovery of its partition', async () => {
     const topic = scene.topics.nameOf(topics.deliveries.name)
     const before = scene.ai.received().chunks
     const repair = damageBatch(kafka.pid(), { topic, partition: damaged }, 0)

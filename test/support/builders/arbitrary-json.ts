@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** JSON values that the interface allows in a contact: fast-check also makes members named `__proto__`, which it forbids. */
+/** JSON values that a contact may contain. Excludes members named `__proto__`, which fast-check also generates. */
 export const jsonValue = (constraints: fc.JsonSharedConstraints = {}): fc.Arbitrary<fc.JsonValue> =>
   fc.jsonValue(constraints).filter((value) => !namesProto(value))
 

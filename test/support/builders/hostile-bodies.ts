@@ -1,5 +1,5 @@
 const bodyBytes = 2 * 1024 * 1024
-/** For the contact around the list or object. */
+/** At least the bytes of the contact around the list or object. */
 const frameBytes = 200
 
 function filled(unit: (index: number) => string): string {

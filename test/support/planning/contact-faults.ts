@@ -22,7 +22,7 @@ export function contactFaults(value: unknown, pointer: string): readonly Fault[]
   return [...faults, ...fieldFaults(value, place)].slice(0, maxFaults)
 }
 
-/** A fault of a longer name points to the object that contains the name. */
+/** The fault of a member with a longer name has the pointer of the object that contains the member. */
 const maxNameLength = 256
 
 type Place = { readonly pointer: string; readonly exact: boolean }

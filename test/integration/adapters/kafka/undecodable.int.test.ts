@@ -142,7 +142,7 @@ describe('a subscription with a record batch that cannot be decoded', () => {
 })
 
 describe('a reader with a record batch that cannot be decoded', () => {
-  it('fails the reads of its partition alone, and reads the partition after a repair', async () => {
+  it('fails only the reads of its partition, and reads the partition after a repair', async () => {
     const offset = await append(damaged, ['a', 'b'])
     await append(intact, ['1', '2'])
     const repair = damageBatch(kafka.pid(), { topic: own.nameOf(imports), partition: damaged }, offset)
@@ -164,7 +164,7 @@ describe('a reader with a record batch that cannot be decoded', () => {
     await reader.stop()
   })
 
-  it('fails the reads of its partition alone when a look-up by time meets the batch', async () => {
+  it('fails only the reads of its partition when a look-up by time finds the batch', async () => {
     const offset = await append(damaged, ['a'])
     await append(intact, ['1'])
     const repair = damageBatch(kafka.pid(), { topic: own.nameOf(imports), partition: damaged }, offset)

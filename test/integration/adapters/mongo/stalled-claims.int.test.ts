@@ -17,7 +17,7 @@ async function setUp() {
 
 const now = Date.now()
 
-test('claims that a suspended database did not answer in time block no key afterwards', async () => {
+test('claims that timed out while the database was suspended do not block their keys', async () => {
   const { server, mongo, keys } = await setUp()
   await keys.claim(claimRequest({ key: 'before' }), now)
   await server.pause()
@@ -36,7 +36,7 @@ test('claims that a suspended database did not answer in time block no key after
   expect(await stored.countDocuments({ payload_hash: payload })).toBe(names.length)
 })
 
-test('a claim whose release did not reach the database is released when the database answers again', async () => {
+test('a claim whose release failed is released when the database answers again', async () => {
   const { server, keys } = await setUp()
   const outcome = await keys.claim(claimRequest(), now)
   if (outcome.is !== 'yours') throw new Error('the key was claimed before')

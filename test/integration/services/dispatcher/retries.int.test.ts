@@ -69,7 +69,7 @@ describe('an AI system that', () => {
     }
   })
 
-  it('delays more chunks by an hour than the window holds gets each planned again once, and then no more', async () => {
+  it('delays more chunks by an hour than the window holds: each chunk is planned again at most once', async () => {
     const chunks = 8_000
     scene.ai.setBehaviour({
       rules: [{ match: { attempt: 1 }, rate: 0.4, behave: { status: 429, retry_after: 3_600 } }],

@@ -74,7 +74,7 @@ describe('after a power cut that removed the last records of a partition, every 
     await expectDelivered(waiting, dispatcher)
   })
 
-  it('by a dispatcher that started when the log was longer than the position again', async () => {
+  it('by a dispatcher that started after new records had passed the committed position', async () => {
     if (late === undefined) throw new Error('no scene')
     await late.scene.appendImports(after)
     await expectDelivered(late, await late.scene.dispatcher())
@@ -87,7 +87,7 @@ describe('after a power cut that removed the last records of a partition, every 
     expect(kept).toBeLessThan(chunksBefore)
     const dispatcher = await scene.dispatcher()
     await scene.appendImports(after)
-    // The AI system got the chunks of the lost imports. The log has the outcomes of all chunks that it has.
+    // The AI system received the chunks of the lost imports too. Every chunk in the log has an outcome.
     await eventually(async () => {
       const outcomes = outcomesOf(await scene.deliveryEvents())
       expect(scene.ai.received().chunks).toBe(chunksBefore + chunksAfter)

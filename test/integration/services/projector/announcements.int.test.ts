@@ -16,10 +16,10 @@ const fixture = 'test/support/system/fixtures/projector.ts'
 let own: TestEnvironment
 let projector: ServiceProcess
 
-const surroundings = () => createTestEnvironment(inject('kafkaBrokers'), inject('mongodbUrl'))
+const newEnvironment = () => createTestEnvironment(inject('kafkaBrokers'), inject('mongodbUrl'))
 
 beforeAll(async () => {
-  own = await surroundings()
+  own = await newEnvironment()
   projector = await startServiceProcess(program, own.environment)
 })
 afterAll(async () => {
@@ -53,7 +53,7 @@ async function expectEveryOutcomeAnnounced(system = own, collection = 'import_jo
 const append = (system: TestEnvironment, seed: number) => appendHistory(system.topics, jobHistory({ jobs: 200, seed }))
 
 async function killedAt(point: string, seed: number): Promise<void> {
-  const system = await surroundings()
+  const system = await newEnvironment()
   try {
     await append(system, seed)
     const killed = await startServiceProcess(fixture, { ...system.environment, FAIL_AT: point })

@@ -47,7 +47,7 @@ const withView = (facts: RunFacts, job: JobResponse | null, status = 200): RunFa
 const firstView = (facts: RunFacts, jobId: string): JobResponse | null =>
   facts.views.find((view) => view.jobId === jobId)?.job ?? null
 
-/** Faults of a system, as the facts would show them, by the promise that they break. */
+/** For each promise, facts of a system that breaks it. */
 const bugs: readonly (readonly [promise: keyof typeof invariants, bug: string, facts: RunFacts])[] = [
   ['a valid import is answered 202, 409 or 503', 'a 500', withAnswer(run, answer(400, 500))],
   ['a valid import is answered 202, 409 or 503', 'a 422 for the same body', withAnswer(run, answer(400, 422))],
@@ -64,12 +64,12 @@ const bugs: readonly (readonly [promise: keyof typeof invariants, bug: string, f
   ],
   [
     'every import answered 202 is in the log, complete',
-    'a 202 before the append failed',
+    'a 202 although the append failed',
     without(run, ({ event }) => event.type === 'ImportAccepted' && event.data.job_id === one),
   ],
   [
     'every import answered 202 is in the log, complete',
-    'a batch that was cut',
+    'a batch without its last record',
     without(run, ({ id }) => id === `${one}/chunks/1/planned`),
   ],
   [
@@ -125,7 +125,7 @@ const bugs: readonly (readonly [promise: keyof typeof invariants, bug: string, f
   ],
   [
     'no chunk is delivered after its success was logged',
-    'a forgotten outcome',
+    'a dispatcher that ignored the outcome',
     { ...run, calls: [...run.calls, call(one, 0, { sentAt: 15_000, status: 200 })] },
   ],
   ['an accepted job is found by GET', 'a 404 after the 202', withView(run, null, 404)],
@@ -137,7 +137,7 @@ const bugs: readonly (readonly [promise: keyof typeof invariants, bug: string, f
     'an event that was applied twice',
     withJob(run, { updated_at: '2026-02-01T00:00:00.000Z' }),
   ],
-  ['a state that was shown is not taken back', 'a roll-back of the database', withView(run, firstView(run, one))],
+  ['GET never returns to an earlier state', 'a rollback of the database', withView(run, firstView(run, one))],
   [
     'the end of an import is announced',
     'a projector that ended before the announcement',
@@ -158,7 +158,7 @@ describe('the invariants of a run', () => {
     expect(violationsOf(facts)[promise]?.length).toBeGreaterThan(0)
   })
 
-  it('each has a bug that breaks it', () => {
+  it('are each broken by one of these bugs', () => {
     expect([...new Set(bugs.map(([promise]) => promise))].toSorted()).toEqual(Object.keys(invariants).toSorted())
   })
 })
@@ -176,7 +176,7 @@ describe('what the invariants allow', () => {
     expect(violationsOf(withEntry(withEntry(run, marked), late))).toEqual({})
   })
 
-  it('a second delivery and a second outcome while a woken dispatcher ends its calls', () => {
+  it('a second delivery and a second outcome after a suspended dispatcher continued', () => {
     const again = { ...run, calls: [...run.calls, call(one, 0, { sentAt: 15_000, status: 200 })] }
     expect(
       violationsOf({ ...withEntry(again, entry(sent(one, 0, 2, 20_000), { offset: 100 })), zombieWindows }),

@@ -66,7 +66,7 @@ it('silence keeps connections open and transports nothing until heal', async () 
   const other = await startProxies([port])
   const witness = connect({ port: other.ports[port] ?? 0, host: '127.0.0.1' })
   witness.write('3')
-  await once(witness, 'data') // Long enough for an echo through an open proxy.
+  await once(witness, 'data') // An open proxy would have transported '2' in this time.
   await other.stop()
   expect([quiet.received(), quiet.isClosed()]).toEqual(['1', false])
   proxies.heal()

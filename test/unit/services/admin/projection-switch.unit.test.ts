@@ -8,7 +8,7 @@ const unused = (): never => {
 }
 const start: ProjectionState = { revision: 1, active: 'a', alongside: null, previous: null }
 
-/** `confirmed` returns the partitions of each call: the first call asks for all, every other call for a revision. */
+/** Each item of `confirmed` answers one call. The first call asks for all partitions, later calls for a revision. */
 function scene({ confirmed = [[]] as readonly (readonly number[])[], keepsLease = true } = {}) {
   const lines: string[] = []
   let now = 0
@@ -45,13 +45,13 @@ function scene({ confirmed = [[]] as readonly (readonly number[])[], keepsLease 
 }
 
 describe('a switch', () => {
-  test('without any projector says so', async () => {
+  test('reports that no projector has run yet', async () => {
     const { lines, run } = scene()
     await run()
     expect(lines[0]).toMatch(/No projector has run yet/)
   })
 
-  test('names the partitions whose projector does not confirm in time', async () => {
+  test('reports the partitions whose projector does not confirm in time', async () => {
     const { lines, run } = scene({ confirmed: [[0, 3, 7], [3]] })
     await run()
     expect(lines[0]).toMatch(/within 15 s for partitions 0, 7/)

@@ -93,7 +93,7 @@ describe('an unreadable record', () => {
     expect(deliveries).toHaveLength(1)
   })
 
-  test('that is too large without its value is stored without its key and headers, and its chunk fails', async () => {
+  test('that is too large even without its value is stored without its key and headers, and its chunk fails', async () => {
     const { storeDeadLetter, letters, deliveries } = setUp({ letters: [refused, refused] })
     const record = { ...unreadable.record, headers: { large: 'x'.repeat(1_000) } }
     expect(await storeDeadLetter({ ...unreadable, record })).toBe(true)

@@ -73,7 +73,7 @@ describe('assignPartitions', () => {
     )
   })
 
-  it('takes no partition from its owner because another member wishes for it', () => {
+  it('takes no partition from its owner when another member asks for it', () => {
     fc.assert(
       fc.property(members, counts, claims, (group, count, wished) => {
         const before = asMembers(assignPartitions(group, count))

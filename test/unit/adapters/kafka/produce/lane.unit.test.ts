@@ -160,7 +160,7 @@ describe('a lane of several leaders', () => {
     expect(cluster.timesStored('key-1')).toBe(1)
   })
 
-  it('an unanswered batch is ambiguous at its deadline, is not sent again, and its sequence numbers end', async () => {
+  it('an append without an answer is ambiguous at its deadline and is not sent again; a new producer id follows', async () => {
     const cluster = scriptedCluster()
     cluster.beforeStore(() => new Promise(() => {}))
     const lane = await startLane(cluster)
@@ -173,7 +173,7 @@ describe('a lane of several leaders', () => {
     ])
   })
 
-  it('a batch that the leader rejected before storing it is overloaded after maxQueuedAgeMs', async () => {
+  it('an append that its leader keeps rejecting returns overloaded after maxQueuedAgeMs', async () => {
     const cluster = scriptedCluster()
     const open: LaneOptions['open'] = async (address) => ({
       ...((await cluster.open?.(address)) ?? expect.fail()),
@@ -183,7 +183,7 @@ describe('a lane of several leaders', () => {
     expect(await lane.append(record(0))).toEqual({ is: 'overloaded' })
   })
 
-  it('accepts no partition of a delayed leader or with a dead in-sync replica, until they answer again', async () => {
+  it('accepts no partition whose leader or in-sync replica does not answer, until it answers again', async () => {
     const cluster = scriptedCluster({ brokers: 3 })
     const lane = await startLane(cluster, { sendTimeoutMs: 30_000 })
     const answer = Promise.withResolvers<void>()

@@ -135,7 +135,7 @@ describe('the chunks to plan again', () => {
     expect(chunksToReplan(chunks.active.values(), now)).toEqual(ready.slice(0, 3))
   })
 
-  test('are chosen once per delay', () => {
+  test('are chosen only once for each delay', () => {
     const ready = readAll()
     for (const chunk of ready) chunk.state = retrying
     const rounds: number[] = []
