@@ -8,10 +8,8 @@ import { createKafka } from '#shared/adapters/kafka/connect.ts'
 import { createLogHistory } from '#shared/adapters/kafka/consume/offsets.ts'
 import { createReader } from '#shared/adapters/kafka/consume/reader.ts'
 import { createSubscription } from '#shared/adapters/kafka/consume/subscription.ts'
-
 import { createAppender, createLane, type Lane } from '#shared/adapters/kafka/produce/lane.ts'
 import { createTopicNames } from '#shared/adapters/kafka/topic-names.ts'
-
 import { createMongoApiClientRegistry } from '#shared/adapters/mongo/api-client-registry.ts'
 import { createMongoComparison } from '#shared/adapters/mongo/compare-collections.ts'
 import { createMongo, type Mongo } from '#shared/adapters/mongo/connect.ts'
@@ -113,7 +111,7 @@ function composeDeadLetters({ openKafka, stopAtClose }: Connections) {
 function composeProjections({ openKafka, openMongo, stopAtClose }: Connections, print: Print): ProjectionDeps {
   const { kafka, topicPrefix } = openKafka()
   const { db } = openMongo()
-  // Connected with the first job to announce: most commands announce none.
+  // Connects when the first job is announced, because most commands announce none.
   let lane: Lane | null = null
   const storeOf = (collection: string) => createMongoImportJobs({ db, collection })
   const historyAdmin = createReconnectingAdmin(kafka)

@@ -20,7 +20,7 @@ type Collections = { readonly active: string; readonly target: string }
 
 /**
  * Compares both collections. Compares differing documents again, because one collection may have newer events. Counts
- * differing documents above 1,000 as they were found: so many result from another fold, not from newer events.
+ * differing documents beyond the first 1,000 without a second comparison: a different fold is their usual cause.
  */
 export async function compareUntilSettled(
   { comparison, print }: Pick<ProjectionDeps, 'comparison' | 'print'>,
@@ -48,7 +48,7 @@ export async function compareUntilSettled(
     if (round > 0) await lease.pause(pollEveryMs)
     await build.caughtUp()
     differences = await explain(jobIds)
-    // A missing job is not final: the projector saves a document before its position, and the build ends there.
+    // A missing job is compared again: a document is saved before its position, and the build reads up to the position.
     const areFinal = differences.every(({ is }) => is === 'changed' || is === 'added')
     if (areFinal && differences.length === jobIds.length) break
     jobIds = differences.map(({ jobId }) => jobId)

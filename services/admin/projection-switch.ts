@@ -110,7 +110,7 @@ export async function switchTo(
     const after = await untilConfirmed(deps, lease, switched.revision)
     if (after.is !== 'confirmed') deps.print(warningOf(after))
   }
-  // Jobs that ended in the target after the first call, but before the projector took the target for the active one.
+  // Announces jobs that ended in the target between the first call and the projector's switch to the target.
   await announceEnded(deps, lease, { target, former: active })
   for (let waited = 0; waited < settleMs; waited += pollEveryMs) await lease.pause(pollEveryMs)
   const settled = await lease.change({ active: target, alongside: null, previous: active })
@@ -119,8 +119,8 @@ export async function switchTo(
 }
 
 /**
- * The projector announces a job when it ends in the active collection. With another fold a job may have ended in the
- * target only; the projector never announces it. Repeated calls append the same events with the same ids.
+ * Announces jobs that a different fold ended only in the target. The projector does not announce these jobs, because it
+ * announces a job when the job ends in the active collection. Repeated calls append the same events with the same ids.
  */
 async function announceEnded(
   { comparison, announceFinishedJobs, print }: ProjectionDeps,

@@ -15,7 +15,7 @@ export type GateState = {
   readonly calls: number
   readonly limit: number
   readonly breaker: CircuitBreaker['is']
-  /** The status with which the AI system refuses all calls, so that the breaker is not closed; else null. */
+  /** The status of the refusal that opened the breaker. Null if the breaker is closed or another failure opened it. */
   readonly refusedWith: number | null
 }
 

@@ -16,7 +16,7 @@ type Deps = AppendDeps & {
 
 /**
  * False when the process stopped first, or when the log refuses even the smallest dead letter or the `ChunkFailed`. The
- * offset then stays undone, and the next owner of the partition reads the record again.
+ * offset is then not committed, and the next owner of the partition reads the record again.
  */
 export type StoreDeadLetter = (unreadable: UnreadableRecord) => Promise<boolean>
 
@@ -61,7 +61,7 @@ export function createStoreDeadLetter(deps: Deps): StoreDeadLetter {
         { partition, offset, reason, job_id: chunk?.jobId ?? null, chunk_index: chunk?.chunkIndex ?? null },
         stored
           ? 'unreadable record stored as a dead letter'
-          : 'the log refused the dead letter of an unreadable record or the failure of its chunk; the offset stays undone',
+          : 'the log refused the dead letter of an unreadable record or the failure of its chunk; its offset is not committed',
       )
       return stored
     } catch (error) {

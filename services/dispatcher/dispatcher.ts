@@ -6,7 +6,7 @@ import type { Partition } from './partition/partition.ts'
 
 const tickEveryMs = 1_000
 const lastCommitWithinMs = 2_000
-/** Without new records, a log that was cut and filled again to the same offset is noticed after 30 s. */
+/** If no records arrive, a log that was truncated and refilled to the same offset is detected within 30 s. */
 const ticksPerLogCheck = 30
 
 type Deps = OwnedPartitionsDeps & {
@@ -105,7 +105,7 @@ function createCommits({ subscription, log }: { readonly subscription: Subscript
         if (!allowed) throw new Error('No offset is committed during a rebalance.')
         await subscription.commit(commits)
       }),
-    /** Does nothing during a rebalance. Logs a commit that failed, once until a commit succeeds. */
+    /** Does nothing during a rebalance. Logs the first of successive failed commits. */
     async all(partitions: readonly Partition[], commitOf: (partition: Partition) => Commit | null) {
       const work = async (): Promise<void> => {
         if (!allowed) return

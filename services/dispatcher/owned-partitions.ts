@@ -44,7 +44,7 @@ export function createOwnedPartitions(deps: OwnedPartitionsDeps, { commit, isSto
       if (input.is === 'breakerChecked') breakerOpen = input.open
       for (const partition of owned.values()) partition.handle(input)
     },
-    /** `memberKept` is false when another member may have owned the partitions meanwhile. All of them then start again. */
+    /** `memberKept` is false when another member may have owned the partitions meanwhile. Then all reopen. */
     assign(places: readonly TopicPartition[], memberKept: boolean): void {
       const assigned = places.map(({ partition }) => partition)
       for (const [number, partition] of [...owned]) {
@@ -84,7 +84,7 @@ function logChecks({ owned, positions, reopen }: LogChecks) {
       for (const partition of owned.values()) {
         const last = partition.lastRead()
         if (last === null) continue
-        // When the log cannot be reached, the next check compares.
+        // If the log cannot be reached, the next check compares again.
         const isSame = await positions.stillHas(partition, last).catch(() => true)
         if (!isSame) reopen(partition)
       }

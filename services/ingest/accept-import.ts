@@ -21,7 +21,7 @@ const clockSkewMs = 60_000
 const pollIntervalMs = 100
 /** A holder starts no append after its lease. Its append ends within this time: 2 s in the queue and 10 s for the send. */
 const appendLimitMs = 15_000
-/** A take-over answers `in_progress` after the wait for a duplicate, but not sooner than this. */
+/** The minimum time before an unfinished take-over answers `in_progress`. With a larger `waitMs`: after `waitMs`. */
 const leastTakeOverMs = 2_000
 
 export type ImportRequest = {
@@ -54,7 +54,7 @@ type Deps = {
   readonly reader: EventReader
   readonly planner: Planner
   readonly clock: Clock
-  /** Milliseconds since an arbitrary start. Never set back. */
+  /** Milliseconds since an arbitrary start. Never decreases. */
   readonly monotonic: () => number
   readonly newJobId: () => string
   readonly pause: (ms: number) => Promise<void>
@@ -94,7 +94,7 @@ async function claimOrWait(request: ImportRequest, deps: Deps): Promise<ClaimOut
     const claim = { clientId, key, payloadHash, jobId, correlationId, createdAt, plan, leaseMs, retentionMs }
     const outcome = await keys.claim(claim, clock.now())
     if (outcome.is !== 'in_progress') return outcome
-    // Reads until the claim may have changed: an attempt to claim is two writes.
+    // Reads until the lease ends or the claim changes, because an attempt to claim needs two writes.
     let held: Claim | null = outcome.claim
     while (held !== null && mayWait() && isHeld(held, clock.now())) {
       await pause(pollIntervalMs)

@@ -51,8 +51,8 @@ const uncheckedRatioBytes = 8 * 1024 * 1024
 const maxInflateRatio = 200
 
 /**
- * Decodes the body (RFC 9110 §8.4) and reserves its bytes before. Inflates twice if gzip declares a wrong length. Throws `payload_too_large` above `limit` bytes or the
- * ratio limit, and `invalid_encoding` when the bytes are not gzip.
+ * Reserves the bytes of the body, then decodes it (RFC 9110 §8.4). Inflates again if gzip declares a wrong length.
+ * Throws `payload_too_large` above `limit` bytes or the ratio limit, and `invalid_encoding` if the bytes are not gzip.
  */
 export async function decodeBody(wire: Uint8Array, { encoding, limit, reserve }: Decoding): Promise<Uint8Array> {
   if (encoding?.toLowerCase() !== 'gzip') return wire
@@ -73,7 +73,7 @@ export async function decodeBody(wire: Uint8Array, { encoding, limit, reserve }:
 type Decoding = {
   readonly encoding: string | undefined
   readonly limit: number
-  /** Throws if the process cannot hold this many bytes more. */
+  /** Throws if the process cannot hold this many more bytes. */
   readonly reserve: (bytes: number) => void
 }
 

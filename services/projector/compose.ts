@@ -31,7 +31,7 @@ type Instrument = (ports: ProjectorPorts) => ProjectorPorts
 
 const groupId = 'contact-import.projector'
 const checkEveryMs = 1_000
-/** Without new records, a log that was cut and filled again to the same offset is noticed after this time. */
+/** If no records arrive, a log that was truncated and refilled to the same offset is detected within this time. */
 const checkLogEveryMs = 30_000
 
 export function projectorParts(config: ProjectorConfig, log: Log, instrument: Instrument = (ports) => ports) {

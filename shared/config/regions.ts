@@ -1,6 +1,6 @@
 /**
  * The regions of libphonenumber, which are those of ISO 3166-1 and a few more. A test compares the list with the
- * library. A list, because services that parse no phone numbers read this configuration without loading the library.
+ * library. Services that parse no phone numbers use the list, so that they do not load the library.
  */
 export const regions: ReadonlySet<string> = new Set(
   `AC AD AE AF AG AI AL AM AO AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BW BY BZ CA

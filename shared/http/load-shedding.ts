@@ -21,8 +21,8 @@ declare module 'fastify' {
 type Exempt = (request: FastifyRequest) => boolean
 
 /**
- * Adds `hold` and graceful shutdown. During draining, the port stays open: new requests get a 503 and not a refused connection, and
- * every response closes its connection. Exempt requests are served, and draining does not wait for them.
+ * Adds `hold` and graceful shutdown. During draining, the port stays open: new requests get a 503 and not a refused
+ * connection, and every response closes its connection. Exempt requests are served, and draining does not wait for them.
  */
 export function addDraining(app: FastifyInstance, { exempt }: { readonly exempt: Exempt }): void {
   let phase: 'held' | 'serving' | 'draining' = 'serving'

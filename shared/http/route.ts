@@ -42,7 +42,8 @@ type Admission = { readonly client: ApiClient; readonly held: HeldBytes }
 
 /**
  * Registers an endpoint that requires an API key. Order of the checks: `beforeGuard`, the API key and its permission,
- * `beforeBody`, the byte budget, the body limit, `afterBody`, X-Correlation-ID, and the path parameters. The first failing check decides.
+ * `beforeBody`, the byte budget, the body limit, `afterBody`, X-Correlation-ID, and the path parameters. The first
+ * failing check decides.
  */
 export function addClientRoute<const C extends ClientContract>(
   app: FastifyInstance,

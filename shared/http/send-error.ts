@@ -22,7 +22,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
 export type Exchange = { readonly request: FastifyRequest; readonly reply: FastifyReply }
 
 /**
- * Handles the errors of Node's parser and the timeouts of a request. Bytes behind a complete request do not belong to
+ * Handles the errors of Node's parser and the timeouts of a request. Bytes after a complete request are not part of
  * it: the handler waits for the response of that request, and then rejects the bytes.
  */
 export function createClientErrorHandler(log: Log, openExchanges: WeakMap<Socket, Exchange>) {

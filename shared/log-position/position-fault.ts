@@ -14,7 +14,7 @@ export type RememberedPosition = { readonly offset: number | null; readonly befo
 
 /**
  * Records that remain in a shortened log may have lost their outcomes, so reading starts this long before the last
- * finished record. More would find more of them, but recovery keeps the outcomes of this period in memory.
+ * finished record. A longer period would find more of these records, but recovery keeps its outcomes in memory.
  */
 const lookBackMs = 60 * 60_000
 
@@ -34,7 +34,7 @@ export async function positionFault(
 export const hasRecord = async (log: LogHistory, range: LogRange, record: RecordMark): Promise<boolean> =>
   record.offset < range.start || (await log.holds(range, record))
 
-/** Where to read after a fault: below every record that can be newer than `before`. */
+/** The offset to read from after a fault: the first record appended at most `lookBackMs` before `before`. */
 export async function rereadOffset(log: LogHistory, range: LogRange, before: RecordMark | null): Promise<number> {
   if (before === null) return range.start
   const offset = await log.offsetSince(range, before.appendedAt - lookBackMs)

@@ -64,7 +64,7 @@ function describedError(error: Error, depth: number): Record<string, unknown> {
   }
 }
 
-/** The error message or a text that is more than one identifier. A value such as an offset is not free text. */
+/** True for texts such as error messages. False for a single identifier, number, address or time. */
 const isFreeText = (text: string): boolean => !/^[\w.:/-]*$/.test(text)
 
 const internationalPhone = /\+\d[\d\s()-]{5,}\d/g

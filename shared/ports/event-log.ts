@@ -19,12 +19,12 @@ export type LogRecord = {
   readonly partition: number
   readonly offset: number
   readonly appendedAt: Instant
-  /** Grows with every change of the partition's leader. Undefined in the in-memory log until records are cut off. */
+  /** Grows with every change of the partition's leader. Undefined in the in-memory log until it is truncated. */
   readonly leaderEpoch?: number | undefined
   readonly key: string | null
   readonly headers: Readonly<Record<string, string>>
   readonly value: Uint8Array | null
-  /** The text of one header, decoded alone: `headers` decodes all headers of the record. */
+  /** The text of one header. Cheaper than `headers`, which decodes all headers of the record. */
   header(name: string): string | undefined
   /** Key and headers as bytes. Absent in the in-memory log, which stores text. */
   readonly raw?: RawParts

@@ -52,7 +52,7 @@ export type ClaimOutcome =
 
 /**
  * All methods throw `DependencyLost` when the store is unavailable, and treat an expired claim as absent. A claim that
- * ended with `DependencyLost` leaves nothing in the store, except if the process ends before the store is available.
+ * ended with `DependencyLost` is removed, or its lease is ended, as soon as the store is available, unless the process ends.
  */
 export interface IdempotencyKeys {
   /** Inserts, reads or takes over the claim. The payload hash is compared before the lease is checked. */
@@ -67,7 +67,7 @@ export interface IdempotencyKeys {
 }
 
 export interface ClaimLeases {
-  /** Makes the lease end `leaseMs` after `now`. Returns false when a later holder has the claim, or when it is finished. */
+  /** The lease then ends `leaseMs` after `now`. False if a later holder has the claim or it is finished. */
   renew(claim: Claim, leaseMs: number, now: Instant): Promise<boolean>
 }
 

@@ -5,7 +5,7 @@ import type { LogRecord } from './event-log.ts'
 export type TopicPartition = { readonly topic: TopicName; readonly partition: number }
 export type Position = TopicPartition & { readonly offset: number }
 export type Commit = Position & { readonly metadata?: string }
-/** `offset` is null when a client committed a number that is not an offset; kafkajs commits -2 when it resets a position. */
+/** `offset` is null when a client committed a number that is not an offset, such as -2 by stock kafkajs. */
 export type CommittedPosition = TopicPartition & { readonly offset: number | null; readonly metadata: string }
 
 /** Identifies a record: a shortened and refilled log has another record, appended later, at the same offset. */
@@ -65,7 +65,7 @@ export interface LogHistory {
   ranges(partitions: readonly TopicPartition[]): Promise<readonly LogRange[]>
   /** The offset of the first record appended at or after `since`, or the end of the log. */
   offsetSince(partition: TopicPartition, since: Instant): Promise<number>
-  /** False when the log deleted the record (see `ranges`), and when it has no record or another record at the offset of the mark. */
+  /** False when retention deleted the record (see `ranges`), or the log has no or another record at this offset. */
   holds(partition: TopicPartition, mark: RecordMark): Promise<boolean>
 }
 

@@ -36,8 +36,8 @@ const maxRounds = 20
  * Applies records of one partition number to the documents, then advances the positions. Idempotent: each document
  * stores its applied offsets, and positions are written last. Returns the stored positions, or null when the database
  * was restored to an earlier state. After null, the caller must read again from the stored positions; this call wrote
- * no document that lacks an event. An event whose fold throws is left out: the fold is pure, so that a repeat of the
- * call would throw again and block the partition.
+ * no document that lacks an event. An event whose fold throws is left out: the fold is pure, so a repeat of the call
+ * would throw again and block the partition.
  */
 export async function foldBatch({
   store,
@@ -93,7 +93,7 @@ export async function openPositions(
 export const isBehind = (found: readonly Position[], known: readonly Position[]): boolean =>
   known.some((one) => (placeIn(found, one) ?? -1) < one.offset)
 
-/** True when another owner found that the log lost records. The records of this owner are of the former log. */
+/** True when another owner found that the log lost records. This owner read its records from the former log. */
 const hasOtherEpoch = (found: readonly Position[], known: readonly Position[]): boolean =>
   known.some((one) => epochStart(placeIn(found, one) ?? 0) !== epochStart(one.offset))
 

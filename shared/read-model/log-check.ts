@@ -16,7 +16,7 @@ const message =
 
 /**
  * Compares the stored positions with the log. Moves a position that does not match to a new epoch, below every record
- * that can be new, because documents skip records of the same epoch at offsets that they contain. Throws when the
+ * that can be new: a document skips a record if it applied a record of the same epoch at this offset. Throws when the
  * database was restored meanwhile.
  */
 export async function confirmPositions(

@@ -1,7 +1,7 @@
 /**
  * A place in the history of one partition: epoch × 2^44 + offset. The epoch grows when the log lost records or was
- * replaced. So a place read later is always larger, although the log uses offsets again. Without such a loss, a place
- * equals its offset. Numbers are exact for 511 epochs.
+ * replaced. A place read later is therefore always larger, even when the log reuses offsets. In epoch 0, a
+ * place equals its offset. Numbers are exact for 511 epochs.
  */
 export type LogPlace = number
 

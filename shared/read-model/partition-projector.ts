@@ -140,7 +140,7 @@ function newestRead({ lastRead, targets }: Reading, { topic }: TopicPartition): 
 const readingOf = (state: State): Reading | null =>
   state.is === 'idle' || state.is === 'folding' ? state.reading : null
 
-/** Compares the queue, which lasts from one opening to the next. Each written batch replaces the reading. */
+/** Compares queues: an open partition keeps its queue, but each written batch replaces its `reading`. */
 const isStillOpen = ({ state }: ProjectedPartition, { queue }: Reading): boolean => readingOf(state)?.queue === queue
 
 const finishedOf = (state: State): Promise<void> => (state.is === 'idle' ? Promise.resolve() : state.finished)

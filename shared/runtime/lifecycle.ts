@@ -53,7 +53,7 @@ export type Lifecycle = {
 
 /** Below 30 s, after which Kubernetes kills a process by default. */
 const defaultStopMs = 28_000
-/** Each part that is still to be stopped keeps this time of the budget. */
+/** The part of the budget that is reserved for each part that must still stop. */
 const reservedMs = 500
 
 export function createLifecycle({ log, stopWithinMs = defaultStopMs }: { log: Log; stopWithinMs?: number }): Lifecycle {

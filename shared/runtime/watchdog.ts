@@ -7,7 +7,7 @@ const ticks = 30
 /**
  * Ends this process with SIGKILL when its event loop has not turned for `limitMs`, so that a supervisor restarts it. The
  * event loop increments a counter, and a worker thread reads the counter at each of its own ticks. The worker counts ticks
- * and reads no clock: a suspended process (SIGSTOP, sleep of the machine) runs no ticks, so it is not ended when it wakes.
+ * and reads no clock: a suspended process (SIGSTOP, sleep of the machine) runs no ticks, so it is not ended afterwards.
  * A process with an open debugger is not ended.
  */
 export function startWatchdog({ name, limitMs }: { readonly name: string; readonly limitMs: number }): void {

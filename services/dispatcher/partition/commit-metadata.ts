@@ -12,8 +12,9 @@ export type CommitMetadata =
   | { readonly is: 'quiet'; readonly inMs: number }
 
 /**
- * Stored with a committed offset: the record below the offset. It shows whether the log still has the records that the
- * offset meant.
+ * The record below a committed offset, stored in the commit metadata. A new owner looks for this record in the log, to
+ * detect lost records.
+ * - record: this record was below the offset
  * - unknown: the owner reads part of the log again, because the log did not match the committed offset
  * - none: no record below the offset was finished, or an earlier version of this service committed the offset
  */

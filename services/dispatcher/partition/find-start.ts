@@ -9,8 +9,8 @@ export type Start = {
   /** The record below `offset`. Null when it is unknown. */
   readonly before: RecordMark | null
   /**
-   * Not null when finished records may be read again. The outcomes of records below this offset are found by chunk,
-   * because an offset in a delivery event may belong to a lost record.
+   * Not null when finished records may be read again. The outcomes of records below this offset are looked up
+   * by chunk and not by offset, because the offset in a delivery event may be that of a lost record.
    */
   readonly rereadTo: number | null
   readonly fault: PositionFault | null

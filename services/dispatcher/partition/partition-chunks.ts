@@ -19,7 +19,7 @@ export type PartitionChunks = {
   readonly replanning: Map<string, ChunkDelivery>
   /** States that recovery found, until the chunk's record is read. */
   readonly recovered: Map<string, ChunkDelivery>
-  /** Creation times of the imports of chunks whose record was read, while an unmarked copy of the record may follow. */
+  /** Creation times of imports, by the keys of chunks that were read. Kept while an unmarked copy may follow. */
   readonly seen: Map<string, Instant>
 }
 
@@ -84,11 +84,11 @@ export function takeRecords(
   return { ready, repeats, unreadable }
 }
 
-/** A producer that lost an answer may append an unmarked copy. The chunk of the first record is resolved. */
+/** True for an unmarked copy of a resolved chunk. A producer that got no answer may append such a copy. */
 const isCopy = ({ seen, replanning }: PartitionChunks, { jobId, chunkIndex }: PlannedChunkRecord): boolean =>
   seen.has(chunkKey(jobId, chunkIndex)) && !replanning.has(chunkKey(jobId, chunkIndex))
 
-/** Later copies of older imports are recognized by their append time. */
+/** Copies of older imports are appended after `lateOriginalMs`, so their outcomes are looked up in the log. */
 function forgetSeen({ seen }: PartitionChunks, createdBefore: Instant) {
   for (const [key, createdAt] of seen) {
     if (createdAt >= createdBefore) return
@@ -162,7 +162,7 @@ const maxReplansPerRound = 200
 /**
  * Selects the first half of the waiting chunks, so that the committed offset can advance after they are planned again.
  * Selects none unless the first active chunk waits: otherwise the window is full because of a backlog or an outage, and
- * more records would not help. Selects a chunk once per delay: if more chunks wait than the window holds, reading pauses.
+ * more records would not help. Selects a chunk once per delay. When the window holds only such chunks, reading pauses.
  */
 export function chunksToReplan(active: Iterable<Chunk>, now: Instant): readonly Chunk[] {
   const [first, ...others] = active
@@ -174,7 +174,7 @@ export function chunksToReplan(active: Iterable<Chunk>, now: Instant): readonly 
 const waits = ({ state }: Chunk, now: Instant): boolean =>
   state.status === 'retrying' && state.nextAttemptAt - now > minReplanWaitMs
 
-/** The record of the chunk is a repeat that was appended for the present delay. */
+/** The record of the chunk is a repeat that was appended for the current delay. */
 const isPlannedAgain = ({ state, headers }: Chunk): boolean =>
   state.status === 'retrying' && headers[headerNames.notBefore] === timestampOf(state.nextAttemptAt)
 

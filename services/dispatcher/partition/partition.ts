@@ -157,7 +157,7 @@ type AsynchronousEffect = Extract<
 function asynchronousEffects(partition: number, deps: EffectDeps) {
   const { handle, log } = deps
   const failing = new Set<string>()
-  /** Logs the first of successive failures: a repetition follows twice per second. */
+  /** Logs only the first of successive failures: the work is retried twice per second. */
   const attempt = async (what: string, failed: PartitionInput, work: () => Promise<PartitionInput>): Promise<void> => {
     let input = failed
     try {

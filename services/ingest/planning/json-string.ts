@@ -19,7 +19,7 @@ const lengths = [limits.phoneLength, limits.tagLength, limits.fieldNameLength]
 const surelyShort = Math.min(...lengths)
 const surelyLong = Math.max(...lengths) * 12 // bytes of an escaped surrogate pair
 
-/** The code points of a valid string. Of a string that is within or above all limits, its bytes. */
+/** The number of code points of a valid string. The number of bytes if the string is surely short or surely long. */
 export function lengthOf(json: Buffer, start: number, end: number): number {
   const bytes = end - start - 2
   return bytes <= surelyShort || bytes > surelyLong ? bytes : [...readString(json, start, end)].length

@@ -1,4 +1,4 @@
-/** Messages that differ are counted separately. kafkajs messages contain at most an address, so they are few. */
+/** Messages that differ are counted separately. Their number is small: kafkajs messages vary at most by an address. */
 const mostMessages = 500
 
 export type LogFilter = {

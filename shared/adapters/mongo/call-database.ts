@@ -15,8 +15,9 @@ import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
 const deadlineMs = 3_000
 
 /**
- * Runs one call to the database. `deadline` is aborted when the caller no longer waits: no further step may begin. Throws `DependencyLost` when the database cannot be reached, cannot confirm the write
- * on a majority, or does not answer in time (3 s); the write may have happened. Rethrows other errors unchanged.
+ * Runs one call to the database. After `deadline` is aborted, the call must begin no further step. Throws
+ * `DependencyLost` when the database cannot be reached, cannot confirm the write on a majority, or does not answer
+ * within `withinMs` (default 3 s); the write may have happened. Rethrows other errors unchanged.
  */
 export async function callDatabase<T>(call: (deadline: AbortSignal) => Promise<T>, withinMs = deadlineMs): Promise<T> {
   const deadline = new AbortController()

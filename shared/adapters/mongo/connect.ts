@@ -24,7 +24,8 @@ const betweenConnectsMs = 500
 
 /**
  * A client of one database. Retries the first connection without limit, so a process may start before its database.
- * Writes wait at most 2.5 s for a majority of the replica set, and reads return only what a majority has. Throws `MongoParseError` for an invalid URL.
+ * Writes wait at most 2.5 s for a majority of the replica set. Reads return only data that a majority has. Throws
+ * `MongoParseError` for an invalid URL.
  */
 export function createMongo({ url, database, socketTimeoutMs = 2_500, onConnectFailed }: Options): Mongo {
   const client = new MongoClient(url, {
@@ -34,7 +35,7 @@ export function createMongo({ url, database, socketTimeoutMs = 2_500, onConnectF
     waitQueueTimeoutMS: 2_000,
     // A suspended server keeps its sockets open. Without this limit a call would wait until the server resumes.
     socketTimeoutMS: socketTimeoutMs,
-    // Without a majority, a read may return a write that a roll-back takes back.
+    // With another read concern, a read may return a write that is rolled back later.
     readConcern: { level: 'majority' },
     writeConcern: { w: 'majority', wtimeoutMS: 2_500 },
   })

@@ -72,7 +72,7 @@ export function createMongoIdempotencyKeys({ db }: { readonly db: Db }): Idempot
   }
 }
 
-/** Claims the key or returns the document of another holder. What was not answered in time leaves no claim. */
+/** Claims the key or returns the document of another holder. A claim without an answer in time is removed later. */
 function createClaimDocument(keys: Collection<ClaimDocument>, lost: LostClaims) {
   const sent = new WeakSet<ClaimDocument>()
   const insert = insertClaims(keys)

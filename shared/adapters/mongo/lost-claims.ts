@@ -10,8 +10,8 @@ const claimsPerWrite = 1_000
 type LostClaim = { readonly id: string; readonly watchedUntil: number | null }
 
 /**
- * Claims whose caller stopped waiting for the database, so that it sent nothing to the log. The database may still
- * execute the write. Such a claim is removed as soon as the database answers, and for 10 s after that.
+ * Claims whose caller stopped waiting for the database and appended nothing to the log. The database may still execute
+ * the write of a claim. Therefore claims are removed when the database answers, and again during the next 10 s.
  */
 export type LostClaims = {
   /** `holder` is the random id of the call that made the claim. */

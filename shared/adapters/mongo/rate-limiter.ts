@@ -133,7 +133,7 @@ function inGroups(count: Count): Count {
     })
   }
 
-  // Two groups of one client at the same time are counted correctly, so the group of any client may be forgotten.
+  // Any entry may be evicted: two simultaneous groups of one client are counted correctly.
   const groupOf = createRecentlyUsed(maxClients, (key) => createGroupCommit({ write: counting(key), maxGroup }))
   return (key, points, windowMs) => callDatabase(() => groupOf(key)({ points, windowMs }), deadlineMs)
 }

@@ -83,7 +83,7 @@ export const withoutValue = (letter: RawRecord): RawRecord => ({
   value: null,
 })
 
-/** For a record whose key or headers are too large to store, too. Keeps only its origin and the reason. */
+/** For a record whose key or headers are also too large to store. Keeps only its origin and the reason. */
 export const withoutOriginal = (letter: RawRecord): RawRecord => {
   const { headers, ...others } = withoutValue(letter)
   return {

@@ -31,7 +31,7 @@ const failureShare = 0.5
 const maxFailuresInRow = 20
 const firstDelayMs = 5_000
 const longestDelayMs = 60_000
-/** A refused chunk fails for good, so at most this many calls start before the AI system has accepted one of them. */
+/** A refused chunk fails permanently, so at most this many calls start before the AI system accepts one. */
 const maxUnprovenCalls = 64
 /** After this time without an accepted call, the AI system must prove again that it accepts calls. */
 const provenForMs = 10_000

@@ -109,7 +109,7 @@ function slowdownOf({ round, usualMs }: Concurrency): number {
   return usual === 0 ? 1 : actual / usual
 }
 
-/** The durations of a backlog are proportional to the limit. Halfway between proportional and unchanged decides. */
+/** Durations in a backlog are proportional to the limit. The boundary is halfway between proportional and unchanged. */
 const isFaster = (state: Concurrency, { fromLimit, slowdown }: { fromLimit: number; slowdown: number }, now: number) =>
   now / slowdown <= (1 + state.limit / fromLimit) / 2
 

@@ -76,7 +76,7 @@ function apply(document: ImportJobDocument, { event, time }: JobEvent): ImportJo
   return { ...document, chunks, early: document.early.toSpliced(at, present ? 1 : 0, { chunk_index, changed_at }) }
 }
 
-/** Released schemas cannot get narrower, so that the limits cannot be in the schemas. */
+/** Released schemas must not get narrower, so the limits are not in the schemas. */
 function checkLimits(event: JobEvent['event']): void {
   const isImport = event.type === 'ImportAccepted'
   const chunks = isImport ? event.data.chunks_count : event.data.chunk_index + 1

@@ -78,7 +78,7 @@ describe('after the log lost its last records, the projector applies records at 
   })
 })
 
-test('a log that was cut and filled again to the same offset is noticed without new records', async () => {
+test('a log that was truncated and refilled to the same offset is detected without new records', async () => {
   const one = await projectedLog()
   const [place] = one.places
   if (place === undefined) throw new Error('no partition')

@@ -13,7 +13,7 @@ export type ContactWalk = {
   readonly canonical: Buffer
   end: number
   readonly members: MemberStack
-  /** From the fields to the current value: the positions of names, and -1 - index for items of arrays. */
+  /** The path from `additionalFields` to the current value: positions of names, and -1 - index for array items. */
   readonly path: number[]
 }
 
@@ -154,7 +154,7 @@ function walkArray(walk: ContactWalk, start: number, faults: FaultList): number 
   return at + 1
 }
 
-/** The limits hold for the names of the map itself. */
+/** The limits apply only to the top-level names of `additionalFields`. */
 function checkFieldNames({ json, members }: ContactWalk, base: number, faults: FaultList): void {
   const place = ['additionalFields']
   if (members.top - base > limits.fields) faults.add('too_many', place)

@@ -61,8 +61,8 @@ export const memberAt = ({ positions }: MemberStack, index: number) => ({
 })
 
 /**
- * Pushes the members of the object at `start` and returns its end. The caller resets `top`. Of a repeated name, the value is the last one
- * and the place is the first one, as with JSON.parse.
+ * Pushes the members of the object at `start` and returns its end. The caller resets `top`. A repeated name keeps its
+ * first place and its last value, as with JSON.parse.
  */
 export function pushMembers(json: Buffer, start: number, stack: MemberStack): number {
   const base = stack.top

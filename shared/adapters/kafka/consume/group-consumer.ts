@@ -127,7 +127,7 @@ function createMemberState({ handlers, onJoined, sessionTimeoutMs, wished }: Gro
 
   function leave() {
     if (state.is !== 'member') return
-    // After the session, other members may own the partitions: this member wishes for them instead of claiming them.
+    // After the session timeout, other members may own the partitions, so this member sends them as `wished`.
     state = { is: 'joining', previous: sessionIsOver(sessionTimeoutMs) ? null : state.generation }
     handlers.left()
   }

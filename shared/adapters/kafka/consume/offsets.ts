@@ -42,8 +42,8 @@ export function createOffsetLookup(options: Cluster & { groupId: string }): Omit
 
 /**
  * Records of one partition have ascending append times, except that the clock of a new leader may be behind the clock
- * of the former leader. A log is refilled later than this after its last old record, because a broker must restart or
- * lose its leadership in between.
+ * of the former leader. A truncated log gets its next record later than this, because a broker must restart or lose
+ * its leadership first.
  */
 const clockDifferenceMs = 1_000
 

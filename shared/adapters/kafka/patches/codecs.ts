@@ -19,8 +19,8 @@ const yieldAboveBytes = 4 * 1024
 const yieldToEventLoop = createEventLoopYield(1)
 
 /**
- * Level 1: 2.5 times the throughput of gzip on chunks of contacts, with smaller output. The checksum makes damaged bytes
- * an error, because kafkajs does not check the checksum of a record batch. gzip always has a checksum.
+ * Level 1: 2.5 times the throughput of gzip on chunks of contacts, with smaller output. The checksum detects
+ * damaged bytes, because kafkajs does not check the checksum of a record batch. gzip always has a checksum.
  */
 const zstdParams = { [zlib.constants.ZSTD_c_compressionLevel]: 1, [zlib.constants.ZSTD_c_checksumFlag]: 1 }
 
@@ -37,7 +37,7 @@ const gzipOptions = ({ length }: Buffer) => {
   return { level: 1, windowBits, memLevel: Math.min(8, windowBits - 7), chunkSize: Math.max(1024, length >> 2) }
 }
 
-/** The bytes that a compressed batch decompresses to, as its format states them, or an estimate. */
+/** The decompressed size of a batch in bytes: as its format states it, or an estimate. */
 type OutputSize = (compressed: Buffer) => number
 
 const estimatedSize: OutputSize = ({ length }) => Math.min(256 * 1024, length * 8)
@@ -52,7 +52,7 @@ const zstdOutputSize: OutputSize = (frame) => {
   return (descriptor & 0xc3) === 0x80 ? frame.readUInt32LE(hasWindow ? 6 : 5) : estimatedSize(frame)
 }
 
-/** One zlib buffer for the whole output: each further one costs a copy and perhaps a round trip to another thread. */
+/** One zlib buffer for the whole output: each further buffer costs a copy and perhaps a switch of threads. */
 const chunkSizeFor = (outputBytes: number): number => Math.min(maxChunkBytes, Math.max(16 * 1024, outputBytes + 1))
 const maxChunkBytes = 16 * 1024 * 1024
 

@@ -34,13 +34,13 @@ type FetchResponse = { decode(rawData: Buffer): Promise<unknown> }
 
 const undecodable = new WeakMap<readonly Message[], UndecodableBatch>()
 
-/** The batch before which `messages` ends because the batch cannot be decoded; undefined if there is none. */
+/** The batch that cannot be decoded and that follows the last of `messages`; undefined if there is none. */
 export const undecodableAfter = (messages: readonly Message[]): UndecodableBatch | undefined =>
   undecodable.get(messages)
 
 /** Error codes of a partition that the broker itself cannot read: unknown error, corrupt message, invalid record. */
 export const unreadableCodes = new Set([-1, 2, 87])
-/** Size of a record batch without its records, less the first two fields. */
+/** Size of a record batch without its records and its first two fields. */
 const batchOverhead = 49
 
 /**
@@ -103,7 +103,7 @@ async function decodeMessages(decoder: Decoder, { Decoder, decodeBatch }: Parts)
       const { records } = await decodeBatch(batches)
       for (const record of records) messages.push(new LazyMessage(record))
     } catch (error) {
-      // The broker may cut the response within any batch but the first.
+      // The broker may end the response within any batch except the first.
       if (start === 0 || !isAnyOf(error, partialBatch))
         undecodable.set(messages, { offset: Number(batches.buffer.readBigInt64BE(start)), error })
       break

@@ -45,7 +45,7 @@ export class EncodedHeaders {
   }
 }
 
-/** Stands at one header at a time. Damaged sizes end the iteration at the end of the record. */
+/** Reads one header at a time. A damaged size ends the iteration at the end of the record. */
 class HeaderCursor {
   readonly #bytes: Buffer
   #position: number

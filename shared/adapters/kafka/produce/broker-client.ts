@@ -88,7 +88,7 @@ export type BrokerOptions = {
 
 /**
  * Opens brokers without the producer of kafkajs 2.2.4, for two reasons. A retry of its `sendBatch` gives new sequence
- * numbers to partitions that are already stored or in flight. And it reports one error for all partitions of a request.
+ * numbers to batches that are already stored or in flight. It also reports one error for a whole request.
  */
 export function createBrokerOpener({ kafka, topic, compression }: BrokerOptions): OpenBroker {
   const { connectionPoolBuilder } = clusterOf(kafka)
@@ -129,7 +129,7 @@ function clientOf(broker: Broker, { topic, compression, close }: ClientParts): B
     return (await open.send({ request, response: { decode: response.decode, parse } })) as T
   }
 
-  /** The second connection while `produce` waits: a broker answers the requests of one connection in order. */
+  /** Selects the second connection while `produce` waits: a broker answers the requests of one connection in order. */
   const idleConnection = () => (connectionPool.pool[0]?.requestQueue.inflight.size === 0 ? 0 : 1)
 
   return {

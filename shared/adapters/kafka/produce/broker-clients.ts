@@ -3,7 +3,7 @@ import type { BrokerAddress, BrokerClient, OpenBroker } from './broker-client.ts
 
 /** A broker that needs longer for metadata or a producer id is treated as unreachable. */
 const answerWithinMs = 3_000
-/** Limits the connection attempts to a dead broker, of which kafkajs logs each. */
+/** Limits the connection attempts to a dead broker, because kafkajs logs each attempt. */
 const reconnectMs = { first: 100, most: 1_000 }
 
 export type BrokerClients = ReturnType<typeof createBrokerClients>
@@ -98,7 +98,7 @@ function shareByKey<T>(work: (key: number) => Promise<T>) {
 export function createAskAny({ reachable, client, openBootstrap, distrust }: BrokerClients) {
   let lastAsked = -1
   return {
-    /** Asks the known brokers in turn, because one may have outdated metadata. Null without an answer. */
+    /** Asks the known brokers in turn, because one may have outdated metadata. Null when no broker answers. */
     async askKnown<T>(question: (client: BrokerClient) => Promise<T>): Promise<T | null> {
       const ids = reachable().toSorted((a, b) => a - b)
       for (const nodeId of [...ids.filter((id) => id > lastAsked), ...ids.filter((id) => id <= lastAsked)]) {
@@ -118,9 +118,9 @@ export function createAskAny({ reachable, client, openBootstrap, distrust }: Bro
   }
 }
 
-/** Null when the broker refuses the question. Calls `onSilence` and returns null when it does not answer in time. */
-const answerOf = <T>(answer: Promise<T>, onSilence = () => {}): Promise<T | null> =>
+/** Null when the request fails. When the broker does not answer in time, calls `onTimeout` and returns null. */
+const answerOf = <T>(answer: Promise<T>, onTimeout = () => {}): Promise<T | null> =>
   withDeadline<T | null>(answer, answerWithinMs, () => {
-    onSilence()
+    onTimeout()
     return null
   }).catch(() => null)

@@ -28,7 +28,7 @@ export function createLaneBatches({ queue, leaders, partitions: count, sendTimeo
     [...partitions.keys()].filter((id) => leaders.leaderOf(id) === leader && partitions[id]?.maySend())
   const unsettled = (): readonly Batch[] => partitions.flatMap((partition) => partition.current() ?? [])
 
-  /** Takes what the next request to this leader holds. Repeats come before new batches. */
+  /** Takes the batches for the next request to this leader. Repeats come before new batches. */
   function take(leader: number, current: ProducerId): readonly Batch[] {
     const open = ready(leader)
     const waiting = open.flatMap((id) => partitions[id]?.current() ?? [])

@@ -1,7 +1,7 @@
 import type { BrokerClient, OpenBroker, PartitionMetadata, ProducerId } from './broker-client.ts'
 import { createAskAny, createBrokerClients } from './broker-clients.ts'
 
-/** Limits the attempts to connect to a cluster that does not answer, of which kafkajs logs each. */
+/** Limits the connection attempts to a cluster that does not answer, because kafkajs logs each attempt. */
 const unansweredPauseMs = 500
 
 export type Leaders = ReturnType<typeof createLeaders>
@@ -39,7 +39,7 @@ export function createLeaders({ open }: { readonly open: OpenBroker }) {
     client: brokers.client,
     drop: brokers.drop,
     newProducerId: (): Promise<ProducerId | null> => askKnown((client) => client.newProducerId()),
-    /** Connects again to suspect brokers and loads the metadata. Resolves also when no broker answers. */
+    /** Connects again to suspect brokers and loads the metadata. Also resolves when no broker answers. */
     async refresh(): Promise<void> {
       for (const nodeId of brokers.suspects()) void brokers.client(nodeId)
       refreshing ??= load().finally(() => {

@@ -10,7 +10,7 @@ export type Batch = {
   readonly bytes: number
   readonly producer: ProducerId
   readonly firstSequence: number
-  /** On the monotonic clock. Then the callers get `ambiguous`, and the batch is not sent again. */
+  /** Time on the monotonic clock at which the callers get `ambiguous`. The batch is not sent again after it. */
   readonly deadline: number
   sends: number
   /** Of the last send: the broker, and the time on the monotonic clock. */
@@ -132,7 +132,7 @@ export function createPartitionBatch({ partition, queue, sendTimeoutMs, onProduc
 
   return {
     current: () => batch,
-    /** Whether a new batch may begin, or the waiting one may be repeated. */
+    /** True when a new batch may begin or the waiting batch may be repeated. */
     maySend: () => batch?.state !== 'in_flight' && performance.now() >= sendFrom,
     begin,
     answered,
