@@ -43,17 +43,21 @@ export const documentReferencesExist: Rule = (files) => {
 const adrSections = ['Context', 'Decision', 'Consequences', 'Rejected options']
 const maxAdrLines = 24
 
-export const adrsFollowTheTemplate: Rule = (files) =>
-  files
-    .filter(({ path }) => path.startsWith('infra/docs/adr/'))
-    .flatMap(({ path, text }) => {
-      const lines = text.trimEnd().split('\n').length
-      const number = Number(posix.basename(path).slice(0, 4))
-      return [
-        ...(lines > maxAdrLines ? [`${path} has ${lines} lines; the limit is ${maxAdrLines}.`] : []),
-        ...(text.startsWith(`# ${number}. `) ? [] : [`${path} does not begin with "# ${number}. ".`]),
-        ...(matches(text, /^## (.*)$/gm).join() === adrSections.join()
-          ? []
-          : [`${path} does not have the sections ${adrSections.join(', ')}.`]),
-      ]
-    })
+const adrNumber = (path: string): number => Number(posix.basename(path).slice(0, 4))
+
+export const adrsFollowTheTemplate: Rule = (files) => {
+  const adrs = files.filter(({ path }) => path.startsWith('infra/docs/adr/'))
+  return adrs.flatMap(({ path, text }, index) => {
+    const lines = text.trimEnd().split('\n').length
+    const number = adrNumber(path)
+    const isTaken = adrs.slice(0, index).some((other) => adrNumber(other.path) === number)
+    return [
+      ...(isTaken ? [`${path} has the number of another ADR.`] : []),
+      ...(lines > maxAdrLines ? [`${path} has ${lines} lines; the limit is ${maxAdrLines}.`] : []),
+      ...(text.startsWith(`# ${number}. `) ? [] : [`${path} does not begin with "# ${number}. ".`]),
+      ...(matches(text, /^## (.*)$/gm).join() === adrSections.join()
+        ? []
+        : [`${path} does not have the sections ${adrSections.join(', ')}.`]),
+    ]
+  })
+}

@@ -1,5 +1,7 @@
 import type { Cases } from './cases.ts'
 
+const adr = '# 2. A\n## Context\n## Decision\n## Consequences\n## Rejected options\n'
+
 export const shapeCases: Cases = {
   'ports are types': {
     'no function': {
@@ -112,9 +114,14 @@ export const shapeCases: Cases = {
         'infra/docs/adr/0002-a.md does not have the sections Context, Decision, Consequences, Rejected options.',
       ],
       repaired: {
-        'infra/docs/adr/0002-a.md': '# 2. A\n## Context\n## Decision\n## Consequences\n## Rejected options\n',
+        'infra/docs/adr/0002-a.md': adr,
         'infra/docs/b.md': '\n'.repeat(30),
       },
+    },
+    'a number of its own': {
+      broken: { 'infra/docs/adr/0002-a.md': adr, 'infra/docs/adr/0002-b.md': adr },
+      faults: ['infra/docs/adr/0002-b.md has the number of another ADR.'],
+      repaired: { 'infra/docs/adr/0002-a.md': adr },
     },
   },
 }
