@@ -6,7 +6,7 @@ const { MONGODB_URL = '', MONGODB_DATABASE = '', HTTP_PORT } = process.env
 const mongo = createMongo({ url: MONGODB_URL, database: MONGODB_DATABASE })
 const jobs = mongo.db.collection<{ _id: string }>('import_jobs')
 const app = fastify()
-app.get('/healthz', async () => ({ status: 'ok' }))
+app.get('/readyz', async () => ({ status: 'ok' }))
 app.get<{ Params: { job_id: string } }>('/v1/contacts/import/:job_id', async ({ params }) =>
   jobs.findOne({ _id: params.job_id }),
 )

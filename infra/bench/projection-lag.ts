@@ -41,14 +41,19 @@ async function start(file: string, args: readonly string[] = [], variables: Reco
   const environment = { ...testEnvironment.environment, LOG_LEVEL: 'warn', HTTP_PORT: String(port), ...variables }
   children.push(await startBenchmarkChild(file, withPort, environment))
   const url = `http://127.0.0.1:${port}`
-  while (
-    !(await fetch(`${url}/healthz`).then(
-      ({ body }) => body?.cancel().then(() => true),
-      () => false,
-    ))
-  )
-    await delay(50)
+  while (!(await isReady(url))) await delay(50)
   return url
+}
+
+/** A service answers 503 until it is ready. The simulated AI system does not have this path and answers 404. */
+async function isReady(url: string): Promise<boolean> {
+  try {
+    const { status, body } = await fetch(`${url}/readyz`)
+    await body?.cancel()
+    return status !== 503
+  } catch {
+    return false
+  }
 }
 
 async function recordAppends() {

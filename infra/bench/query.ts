@@ -67,7 +67,7 @@ try {
   const { environment, apiKey, clientId } = testEnvironment
   const jobIds = await insertJobs(environment, clientId)
   const start = async (file: string, profiles?: string) => {
-    const options = { file: new URL(file, import.meta.url), environment, readyPath: '/healthz', profiles }
+    const options = { file: new URL(file, import.meta.url), environment, readyPath: '/readyz', profiles }
     const server = await startMeasuredProcess(options)
     servers.push(server)
     return server
