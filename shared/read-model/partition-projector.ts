@@ -86,7 +86,8 @@ export function createPartitionProjector(
       if (reading.lastRead.get(first.topic)?.leaderEpoch === first.leaderEpoch) return accept(partition, records)
       // A new leader may lack records that were read. Its records are accepted only after a comparison.
       return hasAllRecords(deps.subscription, first, newestRead(reading, first)).then((isSame) => {
-        if (!isStillOpen(partition, reading)) return
+        // An error: after a return, the subscription would continue behind records that the new reading lacks.
+        if (!isStillOpen(partition, reading)) throw new Error('The partition was reopened during the comparison.')
         if (isSame) accept(partition, records)
         else reopen(partition, logChanged)
       })
