@@ -1,6 +1,8 @@
 import { partitionCount, topics } from '#schemas/events/catalogue.ts'
-import type { FoldPositions } from '#shared/ports/import-jobs.ts'
+import { foldVersion } from '#shared/domain/projections/fold-version.ts'
+import type { FoldPosition, FoldPositions } from '#shared/ports/import-jobs.ts'
 import type { LogHistory, Position, TopicPartition } from '#shared/ports/subscription.ts'
+import { builtByFold, newerFold } from '#shared/read-model/fold-version-check.ts'
 import { offsetAt } from '#shared/read-model/log-place.ts'
 import type { Projector } from '#shared/read-model/projector.ts'
 import { DependencyLost } from '#shared/runtime/dependency-lost.ts'
@@ -22,6 +24,7 @@ const pollEveryMs = 200
 const printEveryMs = 2_000
 
 export type ProjectionBuild = {
+  /** Throws when a newer fold built the target. */
   start(): Promise<void>
   stop(): Promise<void>
   /** Resolves when the target has every event that the active collection had at the time of the call. */
@@ -34,7 +37,7 @@ export type ProjectionBuild = {
  * finished jobs: had it read further, a projector that continues from the target would never announce these jobs.
  */
 export function createProjectionBuild(deps: Deps): ProjectionBuild {
-  const { active, target, history, pause, now } = deps
+  const { active, target, history, pause, print, now } = deps
   let limits: ReadonlyMap<string, number> = new Map()
   let started = { at: 0, events: 0 }
   const limitOf = (topicPartition: TopicPartition) => limits.get(keyOf(topicPartition)) ?? 0
@@ -63,7 +66,9 @@ export function createProjectionBuild(deps: Deps): ProjectionBuild {
 
   return {
     async start() {
-      started = { at: now(), events: sum(offsetsOf(await target.positions(topicPartitions))) }
+      const positions = await target.positions(topicPartitions)
+      checkFolds({ target: positions, active: await active.positions(topicPartitions) }, print)
+      started = { at: now(), events: sum(offsetsOf(positions)) }
       await refreshLimits()
       await projector.start()
     },
@@ -86,6 +91,14 @@ export function createProjectionBuild(deps: Deps): ProjectionBuild {
   function missingAt(position: Position): Position {
     return { ...position, offset: Math.max(0, limitOf(position) - position.offset) }
   }
+}
+
+function checkFolds(stored: Record<'target' | 'active', readonly FoldPosition[]>, print: Deps['print']): void {
+  const builtBy = builtByFold(stored.target)
+  if (builtBy > foldVersion) throw new Error(newerFold(builtBy))
+  const ofActive = builtByFold(stored.active)
+  if (ofActive === foldVersion) return
+  print(`Version ${ofActive} of the fold built the active collection. This release has version ${foldVersion}.`)
 }
 
 type Progress = { readonly events: number; readonly seconds: number; readonly remaining: number }

@@ -26,10 +26,18 @@ export type Advance = TopicPartition & {
   readonly from: number | null
   readonly to: number
   readonly before?: RecordMark | undefined
+  /** Stored only when the partition number has no position yet. */
+  readonly foldVersion?: number | undefined
 }
 
-/** `offset` is a place (see `LogPlace`). `before`: the record below it, if it is known. */
-export type FoldPosition = Position & { readonly before?: RecordMark | undefined }
+/**
+ * `offset` is a place (see `LogPlace`). `before`: the record below it, if it is known. `foldVersion`: the version of
+ * the fold that began the documents of this partition number; undefined means 1.
+ */
+export type FoldPosition = Position & {
+  readonly before?: RecordMark | undefined
+  readonly foldVersion?: number | undefined
+}
 
 /** Stored with the documents: a backup restores both to the same moment. Throws `DependencyLost`. */
 export interface FoldPositions {

@@ -1,4 +1,5 @@
 import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
+import { foldVersion } from '#shared/domain/projections/fold-version.ts'
 import { evolve, type JobEvent } from '#shared/domain/projections/import-job.ts'
 import { isFinished } from '#shared/domain/projections/import-outcome.ts'
 import type {
@@ -83,7 +84,9 @@ export async function openPositions(
   store: FoldPositions,
   beginnings: readonly Position[],
 ): Promise<readonly FoldPosition[]> {
-  await store.advance(beginnings.map(({ offset: to, ...topicPartition }) => ({ ...topicPartition, from: null, to })))
+  await store.advance(
+    beginnings.map(({ offset: to, ...topicPartition }) => ({ ...topicPartition, from: null, to, foldVersion })),
+  )
   const found = await store.positions(beginnings)
   if (found.length < beginnings.length) throw new Error('The database was restored while its positions were read.')
   return found

@@ -8,6 +8,7 @@ import type { Log } from '#shared/runtime/log.ts'
 import { exponentialDelays, type RetryResult, retry } from '#shared/runtime/retry.ts'
 import { type AnnounceFinishedJobs, foldBatch, isBehind, openPositions, type ReadModelStore } from './fold-batch.ts'
 import { type FoldItem, toFoldItem } from './fold-item.ts'
+import { checkFoldVersion } from './fold-version-check.ts'
 import { confirmPositions, hasAllRecords } from './log-check.ts'
 import { offsetAt } from './log-place.ts'
 import { createPartitionQueue, type PartitionQueue } from './partition-queue.ts'
@@ -237,6 +238,7 @@ async function openReading({ deps, source }: ProjectedPartition): Promise<Readin
   const targets: Target[] = []
   for (const store of stores) {
     const stored = await openPositions(store, beginnings)
+    checkFoldVersion(stored, source.partition, deps.log)
     targets.push({ store, positions: await confirmPositions(deps, store, stored) })
   }
   await collections.confirm(source.partition, revision)

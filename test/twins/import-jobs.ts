@@ -12,7 +12,6 @@ import type { TopicPartition } from '#shared/ports/subscription.ts'
 
 export function createMemoryImportJobs(): ImportJobWriter & FoldPositions & ImportJobReader {
   const jobs = new Map<string, ImportJobDocument>()
-  const reached = new Map<string, FoldPosition>()
   const isUnchanged = ({ document, foldedFrom }: JobChange): boolean => {
     const stored = jobs.get(document._id)
     if (stored === undefined) return true
@@ -37,21 +36,7 @@ export function createMemoryImportJobs(): ImportJobWriter & FoldPositions & Impo
       return conflicts
     },
 
-    async positions(partitions) {
-      return partitions.flatMap((partition) => reached.get(idOf(partition)) ?? [])
-    },
-
-    async advance(advances) {
-      const isKept = ({ from, ...place }: Advance) => from === null || (reached.get(idOf(place))?.offset ?? -1) >= from
-      const refused = new Set(advances.filter((advance) => !isKept(advance)).map(({ partition }) => partition))
-      for (const { topic, partition, to: offset, before } of advances) {
-        const former = reached.get(idOf({ topic, partition }))
-        if (refused.has(partition) || (former !== undefined && former.offset > offset)) continue
-        const known = before ?? (former?.offset === offset ? former.before : undefined)
-        reached.set(idOf({ topic, partition }), { topic, partition, offset, ...(known && { before: known }) })
-      }
-      return refused.size === 0
-    },
+    ...createMemoryPositions(),
 
     async find(jobId) {
       return structuredClone(jobs.get(jobId) ?? null)
@@ -65,6 +50,33 @@ export function createMemoryImportJobs(): ImportJobWriter & FoldPositions & Impo
     async applied(jobIds) {
       const known = jobIds.flatMap((id) => jobs.get(id) ?? [])
       return new Map(known.map(({ _id, applied }) => [_id, { ...applied }]))
+    },
+  }
+}
+
+function createMemoryPositions(): FoldPositions {
+  const reached = new Map<string, FoldPosition>()
+  const foldVersions = new Map<number, number | undefined>()
+  return {
+    async positions(partitions) {
+      return partitions.flatMap((place) => {
+        const foldVersion = foldVersions.get(place.partition)
+        const found = reached.get(idOf(place))
+        return found === undefined ? [] : [{ ...found, ...(foldVersion !== undefined && { foldVersion }) }]
+      })
+    },
+
+    async advance(advances) {
+      const isKept = ({ from, ...place }: Advance) => from === null || (reached.get(idOf(place))?.offset ?? -1) >= from
+      const refused = new Set(advances.filter((advance) => !isKept(advance)).map(({ partition }) => partition))
+      for (const { topic, partition, to: offset, before, foldVersion } of advances) {
+        if (!refused.has(partition) && !foldVersions.has(partition)) foldVersions.set(partition, foldVersion)
+        const former = reached.get(idOf({ topic, partition }))
+        if (refused.has(partition) || (former !== undefined && former.offset > offset)) continue
+        const known = before ?? (former?.offset === offset ? former.before : undefined)
+        reached.set(idOf({ topic, partition }), { topic, partition, offset, ...(known && { before: known }) })
+      }
+      return refused.size === 0
     },
   }
 }

@@ -32,6 +32,8 @@ type PositionDocument = {
   offsets: Record<string, number>
   /** The last folded records, keyed like `offsets`. `to` is first, because $max compares members in their order. */
   before?: Record<string, { to: number; offset: number; appended_at: number }>
+  /** The version of the fold that began the documents of the partition. Earlier releases stored none. */
+  fold_version?: number
 }
 const fieldOf = (topic: TopicPartition['topic']): string => topic.replaceAll('.', '/')
 const pathOf = (topic: TopicPartition['topic']): string => `offsets.${fieldOf(topic)}`
@@ -80,19 +82,21 @@ function foldPositions(stored: Collection<PositionDocument>, collection: string)
       const found = await callDatabase(() => query.toArray())
       const byPartition = new Map(found.map((document) => [document.partition, document]))
       return partitions.flatMap(({ topic, partition }) => {
-        const { offsets, before } = byPartition.get(partition) ?? {}
+        const { offsets, before, fold_version } = byPartition.get(partition) ?? {}
         const offset = offsets?.[fieldOf(topic)]
         if (offset === undefined) return []
+        const position = { topic, partition, offset, ...(fold_version !== undefined && { foldVersion: fold_version }) }
         const record = before?.[fieldOf(topic)]
         // A version of the projector that stores no record may have moved the position.
-        if (record?.to !== offset) return [{ topic, partition, offset }]
-        return [{ topic, partition, offset, before: { offset: record.offset, appendedAt: record.appended_at } }]
+        if (record?.to !== offset) return [position]
+        return [{ ...position, before: { offset: record.offset, appendedAt: record.appended_at } }]
       })
     },
 
     async advance(advances) {
       if (advances.length === 0) return true
       const writes = [...Map.groupBy(advances, ({ partition }) => partition)].map(([partition, topics]) => {
+        const fold_version = topics.find(({ foldVersion }) => foldVersion !== undefined)?.foldVersion
         const fences = topics.flatMap(({ topic, from }) => (from === null ? [] : [[pathOf(topic), { $gte: from }]]))
         return {
           updateOne: {
@@ -100,7 +104,7 @@ function foldPositions(stored: Collection<PositionDocument>, collection: string)
             update: {
               // $max: a late write by the partition's former owner must not move the position back.
               $max: Object.fromEntries(topics.flatMap(valuesOf)),
-              $setOnInsert: { collection, partition },
+              $setOnInsert: { collection, partition, ...(fold_version !== undefined && { fold_version }) },
             },
             upsert: fences.length === 0,
           },

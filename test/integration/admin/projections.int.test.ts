@@ -5,6 +5,7 @@ import { topics } from '#schemas/events/catalogue.ts'
 import type { ImportJobDocument } from '#schemas/read-models/import-job.ts'
 import { runAdmin } from '#services/admin/admin.ts'
 import { composeAdmin } from '#services/admin/compose.ts'
+import { foldVersion } from '#shared/domain/projections/fold-version.ts'
 import { importOutcomeOf } from '#shared/domain/projections/import-outcome.ts'
 import { createTestEnvironment, type TestEnvironment } from '#test/support/backing/test-environment.ts'
 import { jobHistory } from '#test/support/builders/job-history.ts'
@@ -140,6 +141,18 @@ describe('projections', () => {
     await jobsIn('import_jobs').replaceOne({ _id: one._id }, one)
     await jobsIn('import_jobs').insertOne(two)
     expect((await admin('projections', 'rebuild', '--check')).value.differing).toBe(0)
+  })
+
+  it('a collection stores the version of its fold, and rollback refuses a collection of a newer fold', async () => {
+    const stored = own.mongo.db.collection('projection_positions')
+    const collection = await active()
+    expect(await stored.distinct('fold_version', { collection })).toEqual([foldVersion])
+    const { previous } = (await admin('projections', 'show')).value
+    await stored.updateMany({ collection: previous }, { $set: { fold_version: foldVersion + 1 } })
+    const { exitCode, message } = await admin('projections', 'rollback')
+    expect({ exitCode, message }).toMatchObject({ exitCode: 1, message: expect.stringMatching(/of the fold built/) })
+    expect(await active()).toBe(collection)
+    await stored.updateMany({ collection: previous }, { $set: { fold_version: foldVersion } })
   })
 
   it('rebuild does not switch if jobs are missing in the log', async () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { TopicName } from '#schemas/events/catalogue.ts'
+import { foldVersion } from '#shared/domain/projections/fold-version.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
 import type { ImportJobReader } from '#shared/ports/import-jobs.ts'
 import type { Position } from '#shared/ports/subscription.ts'
@@ -186,7 +187,7 @@ test('a batch without new information saves no document', async () => {
 
 test('openPositions throws when the positions are deleted while it reads them', async () => {
   const inner = createMemoryImportJobs()
-  expect(await openPositions(inner, beginnings)).toEqual(beginnings)
+  expect(await openPositions(inner, beginnings)).toEqual(beginnings.map((one) => ({ ...one, foldVersion })))
   const emptied = { ...createMemoryImportJobs(), advance: inner.advance }
   await expect(openPositions(emptied, beginnings)).rejects.toThrow('was restored')
 })

@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { topics } from '#schemas/events/catalogue.ts'
 import { createMongoImportJobs } from '#shared/adapters/mongo/import-jobs.ts'
+import { foldPositionsContract } from '#test/contract/fold-positions.ts'
 import { importJobsContract, jobDocument } from '#test/contract/import-jobs.ts'
 import { temporaryMongo } from '#test/support/backing/temporary-mongo.ts'
 
 describe('import jobs in MongoDB', () => {
   importJobsContract(() => createMongoImportJobs(temporaryMongo()))
+  foldPositionsContract(() => createMongoImportJobs(temporaryMongo()))
 
   test('two collections have separate documents and positions', async () => {
     const { db } = temporaryMongo()

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { partitionCount, topics } from '#schemas/events/catalogue.ts'
 import { createProjectionBuild } from '#services/admin/projection-build.ts'
+import { foldVersion } from '#shared/domain/projections/fold-version.ts'
 import type { FoldPositions } from '#shared/ports/import-jobs.ts'
 import type { Position, TopicPartition } from '#shared/ports/subscription.ts'
 
@@ -10,19 +11,19 @@ const topicPartitions = [topics.imports, topics.deliveries].flatMap(({ name: top
 const allAt = (offset: number): readonly Position[] =>
   topicPartitions.map((topicPartition) => ({ ...topicPartition, offset }))
 
-function positionsOnly(offset: () => number): FoldPositions {
+function positionsOnly(offset: () => number, version = foldVersion): FoldPositions {
   const advance = () => Promise.reject(new Error('A build does not move positions itself.'))
-  return { advance, positions: async () => allAt(offset()) }
+  return { advance, positions: async () => allAt(offset()).map((one) => ({ ...one, foldVersion: version })) }
 }
 
 /** The active collection has 10,000 events per partition; the build folds 1,000 events per partition and second. */
-function building(joinedAfterMs: number, logEnd = 10_000) {
+function building(joinedAfterMs: number, logEnd = 10_000, folds = { active: foldVersion, target: foldVersion }) {
   let now = 0
   const lines: string[] = []
   let limitOf = (_: TopicPartition) => 0
   const build = createProjectionBuild({
-    active: positionsOnly(() => 10_000),
-    target: positionsOnly(() => 0),
+    active: positionsOnly(() => 10_000, folds.active),
+    target: positionsOnly(() => 0, folds.target),
     history: { ranges: async (places) => places.map((place) => ({ ...place, start: 0, end: logEnd })) },
     projectorWith: (limit) => {
       limitOf = limit
@@ -80,4 +81,15 @@ test('caughtUp stops at the positions of the active collection, and returns at o
   await build.caughtUp()
   expect(now()).toBe(caughtUpAt)
   expect(lines.at(-1)).toContain('240000 of 240000 events')
+})
+
+test('a build into a collection of a newer fold is refused', async () => {
+  const { build } = building(0, 10_000, { active: foldVersion, target: foldVersion + 1 })
+  await expect(build.start()).rejects.toThrow(`Version ${foldVersion + 1} of the fold built the documents`)
+})
+
+test('a build prints the version of the active collection when it differs', async () => {
+  const { build, lines } = building(0, 10_000, { active: foldVersion + 1, target: foldVersion })
+  await build.start()
+  expect(lines).toEqual([expect.stringContaining(`Version ${foldVersion + 1} of the fold built the active collection`)])
 })
