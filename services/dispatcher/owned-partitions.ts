@@ -69,14 +69,14 @@ type LogChecks = {
 
 function logChecks({ owned, positions, reopen }: LogChecks) {
   return {
-    /** A new leader may lack records that were read. Its records are accepted only after a comparison. */
+    /** A new leader may lack records that were read or appended. Its records are accepted only after a comparison. */
     receive(records: readonly LogRecord[]): void | Promise<void> {
-      const [first] = records
-      const partition = owned.get(first?.partition ?? -1)
-      if (first === undefined || partition === undefined) return
+      const newest = records.at(-1)
+      const partition = owned.get(newest?.partition ?? -1)
+      if (newest === undefined || partition === undefined) return
       const accept = (): void => partition.handle({ is: 'recordsReceived', records })
       const last = partition.lastRead()
-      if (last === null || last.leaderEpoch === first.leaderEpoch) return accept()
+      if (last === null || last.leaderEpoch === newest.leaderEpoch) return accept()
       return positions.stillHas(partition, last).then((isSame) => (isSame ? accept() : reopen(partition)))
     },
     /** Opens a partition again when the log no longer has the last record that was read. */

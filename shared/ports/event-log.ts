@@ -30,14 +30,17 @@ export type LogRecord = {
   readonly raw?: RawParts
 }
 
+/** Identifies a record: a shortened and refilled log has another record, appended later, at the same offset. */
+export type RecordMark = { readonly offset: number; readonly appendedAt: Instant }
+
 /**
- * - appended: acknowledged by all in-sync replicas
+ * - appended: acknowledged by all in-sync replicas. `last`: the last of the records; absent when the log did not tell
  * - refused: the records are too large; they were not stored, and a repeat cannot succeed
  * - overloaded: the queue is full or the log is unreachable; the records were not and will not be sent
  * - ambiguous: not acknowledged; the log may contain the records, or store them later
  */
 export type AppendOutcome =
-  | { readonly is: 'appended' }
+  | { readonly is: 'appended'; readonly last?: RecordMark }
   | { readonly is: 'refused'; readonly reason: 'too_large' }
   | { readonly is: 'overloaded' }
   | { readonly is: 'ambiguous'; readonly cause: unknown }

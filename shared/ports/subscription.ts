@@ -1,15 +1,14 @@
 import type { TopicName } from '#schemas/events/catalogue.ts'
 import type { Instant } from './clock.ts'
-import type { LogRecord } from './event-log.ts'
+import type { LogRecord, RecordMark } from './event-log.ts'
+
+export type { RecordMark } from './event-log.ts'
 
 export type TopicPartition = { readonly topic: TopicName; readonly partition: number }
 export type Position = TopicPartition & { readonly offset: number }
 export type Commit = Position & { readonly metadata?: string }
 /** `offset` is null when a client committed a number that is not an offset, such as -2 by stock kafkajs. */
 export type CommittedPosition = TopicPartition & { readonly offset: number | null; readonly metadata: string }
-
-/** Identifies a record: a shortened and refilled log has another record, appended later, at the same offset. */
-export type RecordMark = { readonly offset: number; readonly appendedAt: Instant }
 
 /** Without `leaderEpoch`, the record was read by another process. */
 export type ReadMark = RecordMark & Pick<LogRecord, 'leaderEpoch'>

@@ -28,10 +28,20 @@ export function eventLogContract({ create }: { create: () => Promise<EventLogUnd
   describe('append', () => {
     it('stores key, headers and value bytes unchanged', async () => {
       const given = record({ headers: { ce_id: 'ü', 'content-type': 'application/json' }, value: randomBytes(1000) })
-      expect(await log.append([given])).toEqual({ is: 'appended' })
+      expect(await log.append([given])).toMatchObject({ is: 'appended' })
       const [found] = await collect(log.read(imports, log.partitionFor(given.key), 0))
       expect(found).toMatchObject({ topic: imports, key: given.key, headers: given.headers, offset: 0 })
       expect(Buffer.from(found?.value ?? [])).toEqual(Buffer.from(given.value))
+    })
+
+    it('returns the offset and append time of the last record', async () => {
+      const appends = [1, 3, 2].map((count) =>
+        log.append(Array.from({ length: count }, () => record({ partition: 4 }))),
+      )
+      const outcomes = await Promise.all(appends)
+      const found = await collect(log.read(imports, 4, 0))
+      const marks = found.map(({ offset, appendedAt }) => ({ offset, appendedAt }))
+      expect(outcomes).toEqual([0, 3, 5].map((index) => ({ is: 'appended', last: marks[index] })))
     })
 
     it('stores the records of one append contiguously and in order', async () => {
@@ -66,17 +76,17 @@ export function eventLogContract({ create }: { create: () => Promise<EventLogUnd
       const small = record({ partition: 2 })
       const large = record({ partition: 2, value: randomBytes(10 * 1024 * 1024 + 1) })
       expect(await log.append([small, large])).toEqual({ is: 'refused', reason: 'too_large' })
-      expect(await log.append([small])).toEqual({ is: 'appended' })
+      expect(await log.append([small])).toMatchObject({ is: 'appended' })
       expect(await collect(log.read(imports, 2, 0))).toHaveLength(1)
     })
 
     it('accepts an urgent append', async () => {
-      expect(await log.append([record({ partition: 1 })], { urgent: true })).toEqual({ is: 'appended' })
+      expect(await log.append([record({ partition: 1 })], { urgent: true })).toMatchObject({ is: 'appended' })
       expect(await collect(log.read(imports, 1, 0))).toHaveLength(1)
     })
 
     it('accepts an append without records', async () => {
-      expect(await log.append([])).toEqual({ is: 'appended' })
+      expect(await log.append([])).toMatchObject({ is: 'appended' })
     })
 
     it('rejects an append to two partitions', async () => {

@@ -64,7 +64,7 @@ export function subscriptionContract({ create }: { create: () => Promise<GroupUn
       headers: {},
       value: Buffer.from('{}'),
     }))
-    expect(await group.appender.append(records)).toEqual({ is: 'appended' })
+    expect(await group.appender.append(records)).toMatchObject({ is: 'appended' })
   }
 
   const join = async (options: { opens: boolean }) => {

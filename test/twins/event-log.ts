@@ -1,7 +1,14 @@
 import { partitionCount, type TopicName, topics } from '#schemas/events/catalogue.ts'
 import { createPartitionFor } from '#shared/adapters/kafka/produce/partition-for.ts'
 import type { Instant } from '#shared/ports/clock.ts'
-import type { AppendOutcome, EventAppender, EventReader, LogRecord, NewRecord } from '#shared/ports/event-log.ts'
+import type {
+  AppendOutcome,
+  EventAppender,
+  EventReader,
+  LogRecord,
+  NewRecord,
+  RecordMark,
+} from '#shared/ports/event-log.ts'
 import { logRecord } from '../support/builders/log-record.ts'
 
 /** The outcome of the next append. If `stored`, the log stores the records although the outcome is an error. */
@@ -35,10 +42,11 @@ export function createMemoryEventLog({ now = Date.now }: { readonly now?: () => 
     const fault = faults.shift()
     if (fault === undefined && exceedsTopic(first.topic, records)) return { is: 'refused', reason: 'too_large' }
     if (fault === undefined || fault.stored) {
-      log.store(first.topic, partition, records)
+      const last = log.store(first.topic, partition, records)
       for (const listener of listeners) listener()
+      if (fault === undefined) return { is: 'appended', last }
     }
-    return fault?.outcome ?? { is: 'appended' }
+    return fault.outcome
   }
 
   async function* read(topic: TopicName, partition: number, since: Instant): AsyncGenerator<LogRecord> {
@@ -77,7 +85,7 @@ function createStoredLog(now: () => Instant) {
   return {
     partition: stored,
     topic: (topic: TopicName) => (log.get(topic) ?? []).flat(),
-    store(topic: TopicName, partition: number, records: readonly NewRecord[]) {
+    store(topic: TopicName, partition: number, records: readonly NewRecord[]): RecordMark {
       const target = stored(topic, partition)
       const appendedAt = now()
       const leaderEpoch = leaderEpochs.get(target)
@@ -85,6 +93,7 @@ function createStoredLog(now: () => Instant) {
         const record = { topic, partition, offset: target.length, appendedAt, key, headers: { ...headers }, value }
         target.push(logRecord(leaderEpoch === undefined ? record : { ...record, leaderEpoch }))
       }
+      return { offset: target.length - 1, appendedAt }
     },
     cut(topic: TopicName, partition: number, offset: number) {
       const target = stored(topic, partition)

@@ -23,12 +23,20 @@ export type RecordBefore =
   | { readonly is: 'unknown' }
   | { readonly is: 'none' }
 
+/**
+ * `needs`: a log without this record must be read again. It is the last repeat at or above the offset, because chunks
+ * below the offset may wait only as repeats; while the owner reads again, also the last finished record.
+ */
+export type CommitNeeds = { readonly before: RecordBefore; readonly needs: RecordMark | null }
+
 /** The time limit of a call (10 s) and one second to append its outcome. */
 export const formerCallLimitMs = 11_000
 
 /** Plain text, so that the tools that describe a consumer group show the metadata. */
-export const formatCommitMetadata = (metadata: CommitMetadata, before: RecordBefore): string =>
-  `${formatCalls(metadata)}${formatRecordBefore(before)}`
+export const formatCommitMetadata = (metadata: CommitMetadata, { before, needs }: CommitNeeds): string =>
+  `${formatCalls(metadata)}${needs === null ? '' : ` needs ${formatMark(needs)}`}${formatRecordBefore(before)}`
+
+const formatMark = ({ offset, appendedAt }: RecordMark): string => `${offset}@${appendedAt}`
 
 function formatCalls(metadata: CommitMetadata): string {
   switch (metadata.is) {
@@ -44,7 +52,7 @@ function formatCalls(metadata: CommitMetadata): string {
 function formatRecordBefore(before: RecordBefore): string {
   switch (before.is) {
     case 'record':
-      return ` after ${before.offset}@${before.appendedAt}`
+      return ` after ${formatMark(before)}`
     case 'unknown':
       return ' after unknown'
     case 'none':
@@ -56,9 +64,21 @@ function formatRecordBefore(before: RecordBefore): string {
 export function parseRecordBefore(text: string): RecordBefore {
   const [, before = ''] = text.split(' after ', 2)
   if (before === 'unknown') return { is: 'unknown' }
-  const [, offset, appendedAt] = /^(\d{1,15})@(\d{1,15})$/.exec(before) ?? []
-  if (offset === undefined || appendedAt === undefined) return { is: 'none' }
-  return { is: 'record', offset: Number(offset), appendedAt: Number(appendedAt) }
+  const mark = parseMark(before)
+  return mark === null ? { is: 'none' } : { is: 'record', ...mark }
+}
+
+/** Earlier versions ignore this part of the metadata. */
+export function parseNeeds(text: string): RecordMark | null {
+  const [calls = ''] = text.split(' after ', 1)
+  const [, needs = ''] = calls.split(' needs ', 2)
+  return parseMark(needs)
+}
+
+function parseMark(text: string): RecordMark | null {
+  const [, offset, appendedAt] = /^(\d{1,15})@(\d{1,15})$/.exec(text) ?? []
+  if (offset === undefined || appendedAt === undefined) return null
+  return { offset: Number(offset), appendedAt: Number(appendedAt) }
 }
 
 /** Returns `open` by an unknown process for unknown metadata, so that the new owner waits. */

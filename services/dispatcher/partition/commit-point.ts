@@ -1,24 +1,33 @@
-import type { CommitMetadata, RecordBefore } from './commit-metadata.ts'
+import type { RecordMark } from '#shared/ports/subscription.ts'
+import type { CommitMetadata, CommitNeeds } from './commit-metadata.ts'
 import type { PartitionState, PositionedState } from './partition-state.ts'
 
-export type CommitPoint = {
-  readonly offset: number
-  readonly metadata: CommitMetadata
-  readonly before: RecordBefore
+export type CommitPoint = CommitNeeds & { readonly offset: number; readonly metadata: CommitMetadata }
+
+/** What the log must hold for `offset`, which is the low-water mark. */
+export function needsOf(state: PositionedState, offset: number): CommitNeeds {
+  const done = lastDone(state)
+  if (state.rereadTo !== null && offset < state.rereadTo) {
+    // The log may lose records again before `rereadTo` is reached.
+    return { before: { is: 'unknown' }, needs: laterOf(state.needs, done) }
+  }
+  const record = done ?? state.before
+  return {
+    before: record === null ? { is: 'none' } : { is: 'record', ...record },
+    needs: state.needs !== null && state.needs.offset >= offset ? state.needs : null,
+  }
 }
 
-/** The record below `offset`, which is the low-water mark. */
-export function recordBefore(state: PositionedState, offset: number): RecordBefore {
-  if (state.rereadTo !== null && offset < state.rereadTo) return { is: 'unknown' }
-  const done = state.is === 'running' || state.is === 'draining' ? (state.chunks?.window.lastDone() ?? null) : null
-  const record = done ?? state.before
-  return record === null ? { is: 'none' } : { is: 'record', ...record }
-}
+const lastDone = (state: PositionedState): RecordMark | null =>
+  state.is === 'running' || state.is === 'draining' ? (state.chunks?.window.lastDone() ?? null) : null
+
+const laterOf = (one: RecordMark | null, other: RecordMark | null): RecordMark | null =>
+  one === null || (other !== null && other.offset > one.offset) ? other : one
 
 const pointAt = (state: PositionedState, offset: number, metadata: CommitMetadata): CommitPoint => ({
   offset,
   metadata,
-  before: recordBefore(state, offset),
+  ...needsOf(state, offset),
 })
 
 /** The next periodic commit; null when the low-water mark has not moved since the last commit. */

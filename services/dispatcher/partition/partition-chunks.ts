@@ -5,7 +5,7 @@ import { type ChunkDelivery, initialState, mergeAttempts } from '#shared/domain/
 import { type PlannedChunkRecord, readPlannedChunk } from '#shared/domain/events/codec.ts'
 import { timestampOf } from '#shared/domain/instant.ts'
 import type { Instant } from '#shared/ports/clock.ts'
-import type { LogRecord } from '#shared/ports/event-log.ts'
+import type { LogRecord, RecordMark } from '#shared/ports/event-log.ts'
 import { type Chunk, chunkKey, keyOf } from '../chunk.ts'
 import type { FoldedDeliveries } from './fold-deliveries.ts'
 import { createPartitionWindow, type PartitionWindow, type WindowLimits } from './partition-window.ts'
@@ -183,12 +183,23 @@ export function beginReplan(chunks: PartitionChunks, chunk: Chunk): void {
   chunks.replanning.set(keyOf(chunk), chunk.state)
 }
 
-/** `appended` is false when the repeat may or may not be in the log. Returns the chunk to schedule again, or null. */
-export function endReplan(chunks: PartitionChunks, chunk: Chunk, appended: boolean): Chunk | null {
-  if (appended) {
-    finishRecords(chunks, chunk)
-    return null
-  }
+type Repeats = { readonly repeat: RecordMark | null; readonly needs: RecordMark | null }
+
+/**
+ * `repeat` is null when the repeat may or may not be in the log. `needs`: the last repeat. Returns the last repeat now,
+ * and in `kept` the chunk to schedule again, or null.
+ */
+export function endReplan(chunks: PartitionChunks, chunk: Chunk, { repeat, needs }: Repeats) {
+  if (repeat === null || isPassed(chunks, chunk, repeat)) return { needs, kept: keepChunk(chunks, chunk) }
+  finishRecords(chunks, chunk)
+  return { needs: needs !== null && needs.offset > repeat.offset ? needs : repeat, kept: null }
+}
+
+/** The log lost the repeat before it was read: other records were read at its offset. */
+const isPassed = ({ window, replanning }: PartitionChunks, chunk: Chunk, repeat: RecordMark): boolean =>
+  repeat.offset < window.nextOffset() && replanning.get(keyOf(chunk)) === chunk.state
+
+function keepChunk(chunks: PartitionChunks, chunk: Chunk): Chunk | null {
   const key = keyOf(chunk)
   if (chunks.replanning.delete(key)) {
     chunks.active.set(key, chunk)

@@ -2,7 +2,7 @@ import type { Instant } from '#shared/ports/clock.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
 import type { ReadMark, RecordMark } from '#shared/ports/subscription.ts'
 import type { Chunk } from '../chunk.ts'
-import type { RecordBefore } from './commit-metadata.ts'
+import type { CommitNeeds } from './commit-metadata.ts'
 import type { Start } from './find-start.ts'
 import type { FoldedDeliveries } from './fold-deliveries.ts'
 import type { PartitionChunks, Repeat, UnreadableRecord } from './partition-chunks.ts'
@@ -12,6 +12,8 @@ type Positioned = {
   readonly committedOffset: number
   /** The record below the committed offset of the start. Null when it is unknown. */
   readonly before: RecordMark | null
+  /** See `Start`; then the last repeat that this process appended. */
+  readonly needs: RecordMark | null
   /** See `Start`. */
   readonly rereadTo: number | null
   /** The last record received; before the first one, the record below the start. */
@@ -77,8 +79,8 @@ export type PartitionInput =
   | { readonly is: 'breakerChecked'; readonly open: boolean }
   | { readonly is: 'replanDue' }
   | { readonly is: 'waitCancelled'; readonly chunk: Chunk }
-  /** `appended` is false when the repeat may or may not be in the log. */
-  | { readonly is: 'replanEnded'; readonly chunk: Chunk; readonly appended: boolean }
+  /** `repeat` is null when the repeat may or may not be in the log. */
+  | { readonly is: 'replanEnded'; readonly chunk: Chunk; readonly repeat: RecordMark | null }
   /** The member kept the partition in a rebalance. The partition must be opened again at its next offset. */
   | { readonly is: 'kept' }
   | { readonly is: 'drain' }
@@ -90,7 +92,7 @@ export type PartitionEffect =
   | { readonly do: 'resume' }
   | { readonly do: 'awaitOwnCalls' }
   | { readonly do: 'wait'; readonly ms: number }
-  | { readonly do: 'announce'; readonly offset: number; readonly before: RecordBefore }
+  | ({ readonly do: 'announce'; readonly offset: number } & CommitNeeds)
   | { readonly do: 'fold'; readonly since: Instant; readonly fromOffset: number }
   | { readonly do: 'foldRepeats'; readonly repeats: readonly Repeat[] }
   | {

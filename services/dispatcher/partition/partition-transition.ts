@@ -1,7 +1,7 @@
 import { assertNever } from '#shared/domain/assert-never.ts'
 import type { LogRecord } from '#shared/ports/event-log.ts'
 import { otherCallsLastMs } from './commit-metadata.ts'
-import { recordBefore } from './commit-point.ts'
+import { needsOf } from './commit-point.ts'
 import {
   applyFold,
   beginReplan,
@@ -50,8 +50,9 @@ function opening(state: StateOf<'opening'>, input: PartitionInput, context: Part
           is: 'awaitingRecords',
           committedOffset: input.offset,
           before: input.before,
+          needs: input.needs,
           rereadTo: input.rereadTo,
-          lastRead: input.before,
+          lastRead: input.before ?? input.needs,
           nextOffset: input.offset,
           paused: false,
           breakerOpen: state.breakerOpen,
@@ -135,16 +136,17 @@ function receive(state: PositionedState, records: readonly LogRecord[], context:
 }
 
 function drain(state: PositionedState): StateOf<'draining'> {
-  const { committedOffset, before, rereadTo, lastRead, nextOffset, paused, breakerOpen, formerCallsEndAtMs } = state
+  const { committedOffset, before, needs, rereadTo, lastRead, nextOffset } = state
+  const { paused, breakerOpen, formerCallsEndAtMs } = state
   const chunks = state.is === 'running' || state.is === 'draining' ? state.chunks : null
-  const kept = { committedOffset, before, rereadTo, lastRead, nextOffset, paused, breakerOpen, formerCallsEndAtMs }
-  return { is: 'draining', ...kept, chunks }
+  const position = { committedOffset, before, needs, rereadTo, lastRead, nextOffset }
+  return { is: 'draining', ...position, paused, breakerOpen, formerCallsEndAtMs, chunks }
 }
 
 const announce = (state: PositionedState): PartitionEffect => ({
   do: 'announce',
   offset: state.committedOffset,
-  before: recordBefore(state, state.committedOffset),
+  ...needsOf(state, state.committedOffset),
 })
 
 const fold = (state: StateOf<'announcing' | 'recovering'>): PartitionEffect => ({
@@ -260,8 +262,8 @@ function endingWork(
 ): Transition {
   if (input.is === 'chunkResolved') resolveChunk(chunks, input.chunk)
   if (input.is !== 'replanEnded') return unchanged(state)
-  const kept = endReplan(chunks, input.chunk, input.appended)
-  return { state, effects: kept === null ? [] : [{ do: 'schedule', chunk: kept }] }
+  const { needs, kept } = endReplan(chunks, input.chunk, { repeat: input.repeat, needs: state.needs })
+  return { state: { ...state, needs }, effects: kept === null ? [] : [{ do: 'schedule', chunk: kept }] }
 }
 
 function adjustReading({ state, effects }: Transition): Transition {

@@ -1,7 +1,7 @@
 import { topics } from '#schemas/events/catalogue.ts'
 import { assertNever } from '#shared/domain/assert-never.ts'
 import type { Clock, MonotonicClock, Timers } from '#shared/ports/clock.ts'
-import type { Commit, ReadMark, Subscription } from '#shared/ports/subscription.ts'
+import type { Commit, ReadMark, RecordMark, Subscription } from '#shared/ports/subscription.ts'
 import type { Log } from '#shared/runtime/log.ts'
 import type { AttemptQueue } from '../attempt-queue.ts'
 import { type Chunk, keyOf } from '../chunk.ts'
@@ -9,7 +9,7 @@ import type { StoreDeadLetter } from '../dead-letters.ts'
 import type { DispatchMetrics } from '../metrics.ts'
 import type { ReplanChunk } from '../replan-chunk.ts'
 import { formatCommitMetadata } from './commit-metadata.ts'
-import { type CommitPoint, finalCommitOf, progressOf } from './commit-point.ts'
+import { type CommitPoint, finalCommitOf, needsOf, progressOf } from './commit-point.ts'
 import type { Fold } from './fold-deliveries.ts'
 import {
   initialPartitionState,
@@ -46,6 +46,8 @@ export type Partition = {
   isLost(): boolean
   /** The last record received, or the record below the start. Null when there is none. */
   lastRead(): ReadMark | null
+  /** The last repeat above `lastRead` that the log must hold. Null when there is none. */
+  needs(): RecordMark | null
   progress(): Commit | null
   finalCommit(): Commit | null
 }
@@ -90,6 +92,7 @@ export function createPartition(partition: number, breakerOpen: boolean, deps: P
     isBusy: () => (state.is === 'running' || state.is === 'draining') && (state.chunks?.window.undone() ?? 0) > 0,
     isLost: () => state.is === 'lost',
     lastRead: () => (state.is === 'opening' || state.is === 'lost' ? null : state.lastRead),
+    needs: () => (state.is === 'opening' || state.is === 'lost' ? null : needsOf(state, state.nextOffset).needs),
     progress: () => commitAt(progressOf(state, self)),
     finalCommit: () =>
       commitAt(
@@ -100,10 +103,10 @@ export function createPartition(partition: number, breakerOpen: boolean, deps: P
 
 const placeOf = (partition: number) => ({ topic: topics.imports.name, partition })
 
-const toCommit = (partition: number, { offset, metadata, before }: CommitPoint): Commit => ({
+const toCommit = (partition: number, { offset, metadata, ...needs }: CommitPoint): Commit => ({
   ...placeOf(partition),
   offset,
-  metadata: formatCommitMetadata(metadata, before),
+  metadata: formatCommitMetadata(metadata, needs),
 })
 
 type EffectDeps = PartitionDeps & {
@@ -179,8 +182,8 @@ function asynchronousEffects(partition: number, deps: EffectDeps) {
         return handle({ is: 'waited' })
       case 'announce':
         return attempt('committing the metadata `open`', { is: 'announcementFailed' }, async () => {
-          const { offset, before } = effect
-          await deps.commit([toCommit(partition, { offset, before, metadata: { is: 'open', by: deps.self } })])
+          const { do: _, ...point } = effect
+          await deps.commit([toCommit(partition, { ...point, metadata: { is: 'open', by: deps.self } })])
           return { is: 'announced' }
         })
       case 'fold':
@@ -190,11 +193,11 @@ function asynchronousEffects(partition: number, deps: EffectDeps) {
           folded: await deps.fold(foldRequest(partition, effect)),
         }))
       case 'replan': {
-        const appended = await deps.replanChunk(effect.chunk).catch((error: unknown) => {
+        const repeat = await deps.replanChunk(effect.chunk).catch((error: unknown) => {
           log.warn({ partition, err: error }, 'planning a waiting chunk again failed; the chunk keeps its offset')
-          return false
+          return null
         })
-        return handle({ is: 'replanEnded', chunk: effect.chunk, appended })
+        return handle({ is: 'replanEnded', chunk: effect.chunk, repeat })
       }
       case 'storeDeadLetter': {
         const stored = await deps.storeDeadLetter(effect.unreadable)

@@ -66,10 +66,13 @@ export function createPositionLookup({ subscription, timers, metrics, log, isSto
       }
     },
 
-    /** False when the log no longer has the last record that was read. Throws when the log cannot be reached. */
+    /** False when the log no longer has the last record that was read or a repeat that follows. Throws when the log cannot be reached. */
     async stillHas(one: Partition, last: RecordMark): Promise<boolean> {
       const [range] = await subscription.ranges([placeOf(one)])
-      if (range === undefined || (await hasRecord(subscription, range, last))) return true
+      if (range === undefined) return true
+      const marks = [last, one.needs()].filter((mark) => mark !== null)
+      const found = await Promise.all(marks.map((mark) => hasRecord(subscription, range, mark)))
+      if (found.every(Boolean)) return true
       const { start: log_start, end: log_end } = range
       metrics.positionFault('other_record')
       log.error({ topic, partition: one.partition, last_read: last.offset, log_start, log_end }, recordLost)
@@ -78,6 +81,6 @@ export function createPositionLookup({ subscription, timers, metrics, log, isSto
   }
 }
 
-const recordLost = 'the log no longer has the last record that was read; opening the partition again'
+const recordLost = 'the log no longer has the last record that was read or appended; opening the partition again'
 const positionLost =
   'the committed position does not match the log: the log lost records or was replaced; reading it again'

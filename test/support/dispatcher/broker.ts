@@ -1,6 +1,6 @@
 import { partitionCount, topics } from '#schemas/events/catalogue.ts'
 import { chunkKey } from '#services/dispatcher/chunk.ts'
-import { parseRecordBefore } from '#services/dispatcher/partition/commit-metadata.ts'
+import { parseNeeds, parseRecordBefore } from '#services/dispatcher/partition/commit-metadata.ts'
 import { decodeEvent, readPlannedChunk } from '#shared/domain/events/codec.ts'
 import type { AppendOutcome, LogRecord, NewRecord } from '#shared/ports/event-log.ts'
 import type { Commit } from '#shared/ports/subscription.ts'
@@ -67,7 +67,8 @@ export function createScenarioBroker(time: VirtualTime) {
       if (offset < from) return [`the committed offset moves from ${from} back to ${offset}`]
       const records = log.partition(imports, partition)
       const before = parseRecordBefore(metadata ?? '')
-      if (before.is === 'record' && records[before.offset]?.appendedAt !== before.appendedAt) return []
+      const marks = [before.is === 'record' ? before : null, parseNeeds(metadata ?? '')]
+      if (marks.some((mark) => mark !== null && records[mark.offset]?.appendedAt !== mark.appendedAt)) return []
       const undone = records.slice(from, offset).filter((record) => !outcomes.isDone(record))
       return undone.map((record) => `offset ${offset} is committed, but record ${record.offset} is not done`)
     },
@@ -124,8 +125,8 @@ export function createScenarioAppends(log: MemoryEventLog) {
     async append(records: readonly NewRecord[]): Promise<AppendOutcome> {
       if (holding && records.some(isReplan)) await new Promise<void>((resolve) => held.push(resolve))
       const fault = faults.shift()
-      if (fault !== 'not stored') await log.append(records)
-      return fault === undefined ? { is: 'appended' } : { is: 'ambiguous', cause: new Error(fault) }
+      const stored = fault === 'not stored' ? null : await log.append(records)
+      return fault === undefined && stored !== null ? stored : { is: 'ambiguous', cause: new Error(`${fault}`) }
     },
     /** At most two faults at a time: with more, an outcome would be appended after `formerCallLimitMs`. */
     fail(fault: Fault): void {

@@ -4,7 +4,7 @@ import type { Dispatcher } from '#services/dispatcher/dispatcher.ts'
 import type { WindowBudget } from '#services/dispatcher/owned-partitions.ts'
 import type { EventAppender } from '#shared/ports/event-log.ts'
 import type { Subscription, SubscriptionHandlers, TopicPartition } from '#shared/ports/subscription.ts'
-import { createMemorySubscription } from '#test/twins/subscription.ts'
+import { createMemoryLogHistory, createMemorySubscription } from '#test/twins/subscription.ts'
 import { silentLog } from '../silent-log.ts'
 import type { ScenarioAiSystem } from './ai-system.ts'
 import { groupId, imports, type ScenarioAppends, type ScenarioBroker } from './broker.ts'
@@ -85,6 +85,8 @@ function createScenarioSubscription({ name, broker }: ProcessDeps) {
   let refusing = false
   const subscription: Subscription = {
     ...inner,
+    // A record that no consumer has read yet is in the log.
+    ...createMemoryLogHistory(broker.log),
     start(given) {
       handlers = given
       return inner.start({

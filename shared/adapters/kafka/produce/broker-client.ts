@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import type { Socket } from 'node:net'
 import kafkajs, { type Kafka, type Logger, type Message } from 'kafkajs'
 import type { Topic } from '#schemas/events/catalogue.ts'
+import type { RecordMark } from '#shared/ports/event-log.ts'
 import { withDeadline } from '#shared/runtime/deadline.ts'
 import { type PlacedRecord, toMessage } from './record.ts'
 
@@ -14,8 +15,8 @@ export type SequencedBatch = {
   readonly records: readonly PlacedRecord[]
 }
 
-/** `errorCode` is a code of the Kafka protocol; 0 means success. */
-export type PartitionAnswer = { readonly partition: number; readonly errorCode: number }
+/** `errorCode` is a code of the Kafka protocol; 0 means success. `first`: the first record of the batch, when known. */
+export type PartitionAnswer = { readonly partition: number; readonly errorCode: number; readonly first?: RecordMark }
 
 export type BrokerAddress = { readonly nodeId: number; readonly host: string; readonly port: number }
 
@@ -153,11 +154,24 @@ function clientOf(broker: Broker, { topic, compression, close }: ClientParts): B
         ...producer,
         topicData: [{ topic, partitions }],
       }
-      const { topics } = await exchange<{ topics: { partitions: PartitionAnswer[] }[] }>('Produce', request, 0)
-      return topics.flatMap((one) => one.partitions)
+      const { topics } = await exchange<{ topics: { partitions: ProducedPartition[] }[] }>('Produce', request, 0)
+      return topics.flatMap((one) => one.partitions.map(toPartitionAnswer))
     },
     close,
   }
+}
+
+/** Both numbers are -1 when the broker does not know them. */
+type ProducedPartition = {
+  readonly partition: number
+  readonly errorCode: number
+  readonly baseOffset: string
+  readonly logAppendTime: string
+}
+
+function toPartitionAnswer({ partition, errorCode, baseOffset, logAppendTime }: ProducedPartition): PartitionAnswer {
+  const first = { offset: Number(baseOffset), appendedAt: Number(logAppendTime) }
+  return first.offset >= 0 && first.appendedAt >= 0 ? { partition, errorCode, first } : { partition, errorCode }
 }
 
 type MetadataResponse = {

@@ -1,4 +1,4 @@
-import type { ProducerId } from './broker-client.ts'
+import type { PartitionAnswer, ProducerId } from './broker-client.ts'
 import type { LaneQueue } from './lane-queue.ts'
 import type { Leaders } from './leaders.ts'
 import { type Batch, createPartitionBatch } from './partition-batch.ts'
@@ -54,8 +54,8 @@ export function createLaneBatches({ queue, leaders, partitions: count, sendTimeo
   return {
     producerId: producer.current,
     take,
-    answered(batch: Batch, errorCode: number | null) {
-      partitions[batch.partition]?.answered(batch, errorCode)
+    answered(batch: Batch, answer: PartitionAnswer | null) {
+      partitions[batch.partition]?.answered(batch, answer)
     },
     endDelayed,
     /** Gives up all batches. */

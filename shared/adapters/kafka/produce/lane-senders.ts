@@ -51,9 +51,9 @@ export function createLaneSenders({ batches, leaders, sendEveryMs, sendAtOnceRec
       if (first === undefined) return false
       lastSend.set(leader, performance.now())
       onSend(reportOf(group))
-      const codes = await client.produce(first.producer, group.map(withRecords)).then(toErrorCodes, () => null)
-      for (const batch of group) batches.answered(batch, codes?.get(batch.partition) ?? null)
-      if (codes === null) leaders.drop(leader)
+      const answers = await client.produce(first.producer, group.map(withRecords)).then(byPartition, () => null)
+      for (const batch of group) batches.answered(batch, answers?.get(batch.partition) ?? null)
+      if (answers === null) leaders.drop(leader)
       if (group.some(({ state }) => state === 'waiting')) return false
     }
     return true
@@ -83,8 +83,8 @@ export function createLaneSenders({ batches, leaders, sendEveryMs, sendAtOnceRec
   }
 }
 
-const toErrorCodes = (answers: readonly PartitionAnswer[]): ReadonlyMap<number, number> =>
-  new Map(answers.map(({ partition, errorCode }) => [partition, errorCode]))
+const byPartition = (answers: readonly PartitionAnswer[]): ReadonlyMap<number, PartitionAnswer> =>
+  new Map(answers.map((answer) => [answer.partition, answer]))
 
 const withRecords = ({ partition, firstSequence, appends }: Batch) => ({
   partition,

@@ -1,5 +1,5 @@
-import type { AppendOutcome } from '#shared/ports/event-log.ts'
-import type { ProducerId } from './broker-client.ts'
+import type { AppendOutcome, RecordMark } from '#shared/ports/event-log.ts'
+import type { PartitionAnswer, ProducerId } from './broker-client.ts'
 import { classifyAnswer } from './classify-answer.ts'
 import type { LaneQueue, Waiting } from './lane-queue.ts'
 
@@ -20,7 +20,8 @@ export type Batch = {
 }
 
 type NextStep =
-  | { readonly do: 'settle'; readonly outcome: AppendOutcome; readonly stored: boolean }
+  | { readonly do: 'stored' }
+  | { readonly do: 'refuse' }
   | { readonly do: 'put_back'; readonly because: 'not_stored' | 'producer_lost' | 'too_large' }
   | { readonly do: 'repeat' }
   | { readonly do: 'fail' }
@@ -33,7 +34,7 @@ export function nextStep({ sends, appends }: Pick<Batch, 'sends' | 'appends'>, e
   const answer = errorCode === null ? 'unknown' : classifyAnswer(errorCode)
   switch (answer) {
     case 'stored':
-      return { do: 'settle', outcome: { is: 'appended' }, stored: true }
+      return { do: 'stored' }
     case 'unknown':
       return { do: 'repeat' }
     case 'not_stored':
@@ -43,7 +44,7 @@ export function nextStep({ sends, appends }: Pick<Batch, 'sends' | 'appends'>, e
     case 'too_large':
       if (sends > 1) return { do: 'fail' }
       if (appends.length > 1) return { do: 'put_back', because: answer }
-      return { do: 'settle', outcome: { is: 'refused', reason: 'too_large' }, stored: false }
+      return { do: 'refuse' }
     case 'failed':
       return { do: 'fail' }
     default:
@@ -63,6 +64,20 @@ const firstSend = (batch: NewBatch, leader: number): Batch => ({
 })
 
 const countOf = ({ appends }: Batch): number => appends.reduce((sum, { records }) => sum + records.length, 0)
+
+/** The records of the appends have consecutive offsets and one append time. */
+function settleStored(appends: readonly Waiting[], first: RecordMark | undefined) {
+  if (first === undefined) return settleAll(appends, { is: 'appended' })
+  let next = first.offset
+  for (const { records, settle } of appends) {
+    next += records.length
+    settle({ is: 'appended', last: { offset: next - 1, appendedAt: first.appendedAt } })
+  }
+}
+
+function settleAll(appends: readonly Waiting[], outcome: AppendOutcome) {
+  for (const { settle } of appends) settle(outcome)
+}
 
 type Deps = {
   readonly partition: number
@@ -102,23 +117,22 @@ export function createPartitionBatch({ partition, queue, sendTimeoutMs, onProduc
     return ended.appends
   }
 
-  function settle(settled: Batch, outcome: AppendOutcome, stored: boolean) {
-    for (const append of end(settled, stored)) append.settle(outcome)
-  }
-
   function fail(failed: Batch, cause: Error) {
     onProducerLost(failed.producer)
     producer = null
-    settle(failed, { is: 'ambiguous', cause }, false)
+    settleAll(end(failed, false), { is: 'ambiguous', cause })
   }
 
-  function answered(sent: Batch, errorCode: number | null) {
+  function answered(sent: Batch, answer: PartitionAnswer | null) {
     if (batch !== sent) return // its deadline passed
+    const errorCode = answer?.errorCode ?? null
     const step = nextStep(sent, errorCode)
     if (errorCode !== 0) sendFrom = performance.now() + repeatAfterMs
     switch (step.do) {
-      case 'settle':
-        return settle(sent, step.outcome, step.stored)
+      case 'stored':
+        return settleStored(end(sent, true), answer?.first)
+      case 'refuse':
+        return settleAll(end(sent, false), { is: 'refused', reason: 'too_large' })
       case 'repeat':
         sent.state = 'waiting'
         return

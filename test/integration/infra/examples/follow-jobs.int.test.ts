@@ -36,7 +36,7 @@ async function createJobsTopic(finished: (end: () => Promise<void>) => void) {
     await own.remove()
   })
   async function append(...records: readonly EventRecord[]) {
-    for (const record of records) expect(await lane.append([record])).toEqual({ is: 'appended' })
+    for (const record of records) expect(await lane.append([record])).toMatchObject({ is: 'appended' })
   }
   return {
     own,

@@ -102,7 +102,7 @@ describe('the queue of a lane', () => {
     const [first, second] = take()
     expect([first?.urgent, second?.records.length]).toEqual([true, 2])
     first?.settle({ is: 'appended' })
-    expect(await urgent).toEqual({ is: 'appended' })
+    expect(await urgent).toMatchObject({ is: 'appended' })
   })
 
   it('an unsent group returns to its place in the queue and keeps its age', async () => {

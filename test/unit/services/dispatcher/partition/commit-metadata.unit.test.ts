@@ -5,6 +5,7 @@ import {
   formerCallLimitMs,
   otherCallsLastMs,
   parseCommitMetadata,
+  parseNeeds,
   parseRecordBefore,
 } from '#services/dispatcher/partition/commit-metadata.ts'
 
@@ -20,9 +21,12 @@ describe('commit metadata', () => {
         { is: 'unknown' },
         { is: 'record', offset: 41, appendedAt: 1_769_851_800_000 },
       ] as const) {
-        const text = formatCommitMetadata(metadata, before)
-        expect(parseCommitMetadata(text)).toEqual(metadata)
-        expect(parseRecordBefore(text)).toEqual(before)
+        for (const needs of [null, { offset: 57, appendedAt: 1_769_851_860_000 }]) {
+          const text = formatCommitMetadata(metadata, { before, needs })
+          expect(parseCommitMetadata(text)).toEqual(metadata)
+          expect(parseRecordBefore(text)).toEqual(before)
+          expect(parseNeeds(text)).toEqual(needs)
+        }
       }
     }
   })
@@ -34,8 +38,10 @@ describe('commit metadata', () => {
       'open 5f2d9c3e-8d0a-4c57-9f0b-0b6a54a1c0de',
       'drained after ',
       'quiet 5 after 4@',
-    ])
+    ]) {
       expect(parseRecordBefore(text)).toEqual({ is: 'none' })
+      expect(parseNeeds(text)).toBe(null)
+    }
   })
 
   test('that is unknown counts as calls of another process', () => {

@@ -35,13 +35,13 @@ describe('a partition starts', () => {
   test('at the start of the log when the group has no committed offset', async () => {
     const { history } = await logOf(3)
     const start = await findStart(history, undefined, { ...place, start: 1, end: 3 })
-    expect(start).toEqual({ offset: 1, metadata: null, before: null, rereadTo: null, fault: null })
+    expect(start).toEqual({ offset: 1, metadata: null, before: null, needs: null, rereadTo: null, fault: null })
   })
 
   test('at the committed offset when the log has the record below it', async () => {
     const { start } = await logOf(5)
     const before = { offset: 3, appendedAt: begin + 3 * hours }
-    const unchanged = { offset: 4, metadata: drained, rereadTo: null, fault: null }
+    const unchanged = { offset: 4, metadata: drained, needs: null, rereadTo: null, fault: null }
     expect(await start(4, drainedAfter(3))).toEqual({ ...unchanged, before })
     expect(await start(4, drainedAfter(3), { start: 4 })).toEqual({ ...unchanged, before })
     expect(await start(4, 'drained')).toEqual({ ...unchanged, before: null })
@@ -76,6 +76,23 @@ describe('a partition starts', () => {
     log.cut(place.topic, place.partition, 0)
     await append(2)
     expect(await start(30, drainedAfter(29))).toMatchObject({ offset: 0, rereadTo: 2, fault: 'beyond_end' })
+  })
+
+  test('below the committed offset when the log lost a repeat above it', async () => {
+    const { log, append, start } = await logOf(5)
+    const metadata = `drained needs 4@${begin + 4 * hours} after 2@${begin + 2 * hours}`
+    const needs = { offset: 4, appendedAt: begin + 4 * hours }
+    expect(await start(3, metadata)).toMatchObject({ offset: 3, needs, rereadTo: null, fault: null })
+    log.cut(place.topic, place.partition, 4)
+    expect(await start(3, metadata)).toMatchObject({ needs: null, rereadTo: 4, fault: 'other_record' })
+    await append(1)
+    expect(await start(3, metadata)).toMatchObject({ needs: null, rereadTo: 5, fault: 'other_record' })
+  })
+
+  test('at the log start when a log that is read again lost records once more', async () => {
+    const { start } = await logOf(5)
+    const metadata = `drained needs 1@${begin + 1 * hours + 5_000} after unknown`
+    expect(await start(2, metadata)).toMatchObject({ offset: 0, rereadTo: 5, fault: 'other_record' })
   })
 
   test('at the committed offset when a former owner was reading again', async () => {

@@ -147,8 +147,8 @@ describe('the chunks to plan again', () => {
         beginReplan(chunks, chunk)
         const repeat = repeatRecord(recordOf(chunk), { attempts: 2, notBefore: now + 60_000 })
         take(stored(repeat, { offset }))
+        endReplan(chunks, chunk, { repeat: { offset, appendedAt: now }, needs: null })
         offset += 1
-        endReplan(chunks, chunk, true)
       }
       expect(rounds.length).toBeLessThan(20)
     }
@@ -169,6 +169,8 @@ describe('the chunks to plan again', () => {
 
 describe('a chunk that is planned again', () => {
   let chunk: Chunk
+  const repeat = { offset: 5, appendedAt: now }
+  const notInLog = { repeat: null, needs: null }
   const readRepeat = () => take(stored(first, { offset: 5, repeat: true }))
   beforeEach(() => {
     chunk = only(take(stored(first, { offset: 0 })).ready)
@@ -177,7 +179,7 @@ describe('a chunk that is planned again', () => {
   })
 
   test('is done at its old offset and keeps its state at the new one, without a fold', () => {
-    expect(endReplan(chunks, chunk, true)).toBe(null)
+    expect(endReplan(chunks, chunk, { repeat, needs: null })).toEqual({ needs: repeat, kept: null })
     expect(chunks.window.lowWaterMark()).toBe(1)
     const { ready, repeats } = readRepeat()
     expect(repeats).toEqual([])
@@ -185,13 +187,24 @@ describe('a chunk that is planned again', () => {
   })
 
   test('keeps its offset when the repeat is not in the log', () => {
-    expect(endReplan(chunks, chunk, false)).toBe(chunk)
+    expect(endReplan(chunks, chunk, notInLog).kept).toBe(chunk)
     expect([...chunks.active.keys()]).toEqual([keyOf(chunk)])
+  })
+
+  test('keeps its offset when another record was read at the offset of the repeat', () => {
+    take(stored(second, { offset: 5 }))
+    expect(endReplan(chunks, chunk, { repeat, needs: null })).toEqual({ needs: null, kept: chunk })
+    expect(chunks.window.lowWaterMark()).toBe(0)
+  })
+
+  test('makes the position need the last repeat', () => {
+    const needs = { offset: 9, appendedAt: now }
+    expect(endReplan(chunks, chunk, { repeat, needs })).toEqual({ needs, kept: null })
   })
 
   test('is one chunk when the log stored the repeat without an acknowledgement', () => {
     const again = only(readRepeat().ready)
-    expect(endReplan(chunks, chunk, false)).toBe(null)
+    expect(endReplan(chunks, chunk, notInLog).kept).toBe(null)
     expect(again.offsets).toEqual([0, 5])
     resolveChunk(chunks, again)
     expect(chunks.window.lowWaterMark()).toBe(6)
@@ -199,7 +212,7 @@ describe('a chunk that is planned again', () => {
 
   test('is not sent again when its repeat was resolved before the replan failed', () => {
     resolveChunk(chunks, only(readRepeat().ready))
-    expect(endReplan(chunks, chunk, false)).toBe(null)
+    expect(endReplan(chunks, chunk, notInLog).kept).toBe(null)
     expect(chunks.window.lowWaterMark()).toBe(6)
   })
 })

@@ -45,7 +45,7 @@ const found = (
   offset: number,
   metadata: CommitMetadata | null,
   { before = null, rereadTo = null }: Partial<Pick<Start, 'before' | 'rereadTo'>> = {},
-): PartitionInput => ({ is: 'positionFound', offset, metadata, before, rereadTo })
+): PartitionInput => ({ is: 'positionFound', offset, metadata, before, needs: null, rereadTo })
 const received = (from: number, count: number, headers: Record<string, string> = {}): PartitionInput => ({
   is: 'recordsReceived',
   records: planned.slice(from, from + count).map((record, i) =>
@@ -80,7 +80,7 @@ describe('a partition that starts', () => {
   test('commits the metadata `open`, then folds the deliveries, and only then sends', () => {
     expect(give(found(0, { is: 'drained' }))).toEqual([{ do: 'readFrom', offset: 0 }])
     expect(kindsOf(give(received(0, 2)))).toEqual(['awaitOwnCalls', 'pause'])
-    expect(give({ is: 'ownCallsEnded' })).toEqual([{ do: 'announce', offset: 0, before: { is: 'none' } }])
+    expect(give({ is: 'ownCallsEnded' })).toEqual([{ do: 'announce', offset: 0, before: { is: 'none' }, needs: null }])
     expect(give({ is: 'announced' })).toEqual([{ do: 'fold', since: start, fromOffset: 0 }])
     const effects = give({ is: 'deliveriesFolded', folded: new Map() })
     expect(kindsOf(effects)).toEqual(['reportRecovery', 'schedule', 'schedule', 'resume'])
@@ -88,7 +88,7 @@ describe('a partition that starts', () => {
 
   test('commits the record below its position, so that the next owner can compare it with the log', () => {
     give(found(2, { is: 'drained' }, { before: { offset: 1, appendedAt: start } }), received(2, 1))
-    expect(give({ is: 'ownCallsEnded' })).toEqual([{ do: 'announce', offset: 2, before: recordAt(1) }])
+    expect(give({ is: 'ownCallsEnded' })).toEqual([{ do: 'announce', offset: 2, before: recordAt(1), needs: null }])
     const [chunk] = scheduledIn(give({ is: 'announced' }, { is: 'deliveriesFolded', folded: new Map() }))
     expect(progressOf(state, self)).toBe(null)
     resolve(chunk)
@@ -97,11 +97,17 @@ describe('a partition that starts', () => {
 
   test('that reads records again finds their outcomes by chunk, and commits no record until it has read all of them', () => {
     give(found(1, { is: 'drained' }, { rereadTo: 3 }), received(1, 3))
-    expect(give({ is: 'ownCallsEnded' })).toEqual([{ do: 'announce', offset: 1, before: { is: 'unknown' } }])
+    expect(give({ is: 'ownCallsEnded' })).toEqual([
+      { do: 'announce', offset: 1, before: { is: 'unknown' }, needs: null },
+    ])
     expect(give({ is: 'announced' })).toEqual([{ do: 'fold', since: start, fromOffset: 0 }])
     const chunks = scheduledIn(give({ is: 'deliveriesFolded', folded: new Map() }))
     resolve(chunks[0])
-    expect(progressOf(state, self)).toMatchObject({ offset: 2, before: { is: 'unknown' } })
+    expect(progressOf(state, self)).toMatchObject({
+      offset: 2,
+      before: { is: 'unknown' },
+      needs: { offset: 1, appendedAt: start },
+    })
     resolve(chunks[1])
     expect(progressOf(state, self)).toMatchObject({ offset: 3, before: recordAt(2) })
   })
@@ -133,7 +139,7 @@ describe('a partition that starts', () => {
     give(found(0, null), received(0, 1), { is: 'ownCallsEnded' })
     for (let i = 0; i < 5; i += 1) {
       expect(give({ is: 'announcementFailed' })).toEqual([{ do: 'wait', ms: 500 }])
-      expect(give({ is: 'waited' })).toEqual([{ do: 'announce', offset: 0, before: { is: 'none' } }])
+      expect(give({ is: 'waited' })).toEqual([{ do: 'announce', offset: 0, before: { is: 'none' }, needs: null }])
     }
     expect(kindsOf(give({ is: 'announced' }))).toEqual(['fold'])
   })
@@ -169,7 +175,12 @@ describe('a running partition', () => {
     resolve(chunks[1])
     expect(progressOf(state, self)).toBe(null)
     resolve(chunks[0])
-    expect(progressOf(state, self)).toEqual({ offset: 2, metadata: { is: 'open', by: self }, before: recordAt(1) })
+    expect(progressOf(state, self)).toEqual({
+      offset: 2,
+      metadata: { is: 'open', by: self },
+      before: recordAt(1),
+      needs: null,
+    })
     give({ is: 'progressCommitted', offset: 2 })
     expect(progressOf(state, self)).toBe(null)
   })
@@ -216,9 +227,10 @@ describe('a running partition', () => {
     if (first === undefined || second === undefined) throw new Error('no chunks')
     expect(give({ is: 'waitCancelled', chunk: first })).toEqual([{ do: 'replan', chunk: first }])
     give({ is: 'waitCancelled', chunk: second })
-    expect(give({ is: 'replanEnded', chunk: second, appended: false })).toEqual([{ do: 'schedule', chunk: second }])
-    give({ is: 'replanEnded', chunk: first, appended: true })
-    expect(progressOf(state, self)?.offset).toBe(1)
+    expect(give({ is: 'replanEnded', chunk: second, repeat: null })).toEqual([{ do: 'schedule', chunk: second }])
+    const repeat = { offset: 9, appendedAt: start }
+    give({ is: 'replanEnded', chunk: first, repeat })
+    expect(progressOf(state, self)).toMatchObject({ offset: 1, needs: repeat })
   })
 
   test('cancels its chunks when it is lost, and nothing changes after that', () => {
@@ -234,8 +246,13 @@ describe('the last commit of a partition', () => {
   test('has the metadata `drained`, or `open` while an attempt still runs', () => {
     run(1)
     give({ is: 'drain' })
-    expect(finalCommit(1)).toEqual({ offset: 0, metadata: { is: 'open', by: self }, before: { is: 'none' } })
-    expect(finalCommit()).toEqual({ offset: 0, metadata: { is: 'drained' }, before: { is: 'none' } })
+    expect(finalCommit(1)).toEqual({
+      offset: 0,
+      metadata: { is: 'open', by: self },
+      before: { is: 'none' },
+      needs: null,
+    })
+    expect(finalCommit()).toEqual({ offset: 0, metadata: { is: 'drained' }, before: { is: 'none' }, needs: null })
   })
 
   test('covers chunks that were resolved while the partition drained', () => {
@@ -249,7 +266,12 @@ describe('the last commit of a partition', () => {
     give(found(7, { is: 'open', by: 'other' }))
     now += 4_000
     give({ is: 'drain' })
-    expect(finalCommit()).toEqual({ offset: 7, metadata: { is: 'quiet', inMs: 7_000 }, before: { is: 'none' } })
+    expect(finalCommit()).toEqual({
+      offset: 7,
+      metadata: { is: 'quiet', inMs: 7_000 },
+      before: { is: 'none' },
+      needs: null,
+    })
   })
 
   test('does not exist when the committed offset is unknown', () => {
